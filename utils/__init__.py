@@ -1,0 +1,1 @@
+"""The shelf of packages that agents, callbacks and entry scripts build on."""
