@@ -1,0 +1,32 @@
+"""Algorithms as LightningModules; `build_agent` finds the one that a config names."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agents.base_agent import BaseAgent
+
+# Imported on demand, so that naming an algorithm does not load the others.
+AGENTS = {
+    "ppo": "agents.ppo.ppo_agent:PPOAgent",
+    "reinforce": "agents.reinforce.reinforce_agent:REINFORCEAgent",
+}
+
+
+def agent_class(algo_id: str) -> type[BaseAgent]:
+    """Import and return the agent of an algorithm."""
+    assert algo_id in AGENTS, (algo_id, sorted(AGENTS))
+    module, name = AGENTS[algo_id].split(":")
+    return getattr(import_module(module), name)
+
+
+def build_agent(config: Any, *, run: Any = None) -> BaseAgent:
+    """Build the agent that `config.algo_id` names, with its environments and networks.
+
+    Args:
+        config: A frozen config.
+        run: The run folder to write to, or None.
+    """
+    return agent_class(config.algo_id)(config, run=run)

@@ -1,0 +1,1 @@
+"""REINFORCE (Williams 1992), with an optional baseline."""

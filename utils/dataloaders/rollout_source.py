@@ -1,0 +1,72 @@
+"""The data source of agents that learn from their own fresh experience."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader
+
+from utils.dataloaders.index_collate import UpdateBatch, build_update_loader
+from utils.rollouts import Collector, RolloutBuffer, RolloutSummary
+
+CollectFunction = Callable[[Collector, RolloutBuffer], RolloutSummary]
+
+
+class RolloutSource:
+    """One rollout an epoch, then one update from it; collection happens when it is asked for."""
+
+    def __init__(
+        self,
+        collector: Collector,
+        buffer: RolloutBuffer,
+        *,
+        collect: CollectFunction,
+        batch_size: Callable[[], int],
+        n_passes: int,
+        seed: int,
+    ) -> None:
+        """Put collector, buffer and loader together.
+
+        Args:
+            collector: Steps the environments.
+            buffer: Is filled and read.
+            collect: Fills the buffer: a number of steps, or a number of episodes.
+            batch_size: Samples of a minibatch, asked for at each update.
+            n_passes: Passes over each rollout.
+            seed: Of the order of the minibatches.
+        """
+        self.collector = collector
+        self.buffer = buffer
+        self._collect = collect
+        self._order_generator = torch.Generator()
+        self._order_generator.manual_seed(seed)
+        self.loader: DataLoader[UpdateBatch] = build_update_loader(
+            buffer,
+            hook="update",
+            batch_size=batch_size,
+            n_passes=n_passes,
+            generator=self._order_generator,
+        )
+
+    def collect(self) -> RolloutSummary:
+        """Fill the buffer with a fresh rollout."""
+        return self._collect(self.collector, self.buffer)
+
+    def finish(self, *, advantage: Tensor, returns: Tensor) -> None:
+        """Give the rollout its learning targets; the loader can be iterated from here on."""
+        self.buffer.finish(advantage=advantage, returns=returns, device=self.collector.device)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return environments, episodes and generators; a rollout is used up when it is saved."""
+        return {
+            "collector": self.collector.state_dict(),
+            "order_generator": self._order_generator.get_state(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> int:
+        """Restore what `state_dict` returned; returns how many environments could not be."""
+        self._order_generator.set_state(state["order_generator"])
+        return self.collector.load_state_dict(state["collector"])

@@ -1,0 +1,16 @@
+"""Action distributions: parameters in; samples, log-probabilities and entropies out."""
+
+from utils.distributions.bernoulli import Bernoulli
+from utils.distributions.categorical import Categorical
+from utils.distributions.diagonal_normal import DiagonalNormal
+from utils.distributions.multi_categorical import MultiCategorical
+from utils.distributions.protocol import ActionDistribution, Parameters
+
+__all__ = [
+    "ActionDistribution",
+    "Bernoulli",
+    "Categorical",
+    "DiagonalNormal",
+    "MultiCategorical",
+    "Parameters",
+]

@@ -1,0 +1,54 @@
+"""One choice among n."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from utils.distributions.protocol import Parameters
+
+
+def gumbel_max(logits: Tensor, generator: torch.Generator | None) -> Tensor:
+    """Sample an index in proportion to exp(logits) along the last dimension.
+
+    ``argmax(logits - log(E))`` with E standard exponential is an exact sample (the Gumbel-max
+    trick) and needs neither a normalised distribution nor a cumulative sum.
+
+    Args:
+        logits: (..., n) float, unnormalised; -inf marks an impossible choice.
+        generator: Source of randomness on the device of `logits`.
+
+    Returns:
+        (...) int64 in [0, n).
+    """
+    noise = torch.empty_like(logits).exponential_(generator=generator)
+    return (logits - noise.log_()).argmax(dim=-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Categorical:
+    """Distribution over {0, ..., n - 1}; parameters are (logits (B, n),), actions (B,) int64."""
+
+    n: int
+
+    def sample(self, parameters: Parameters, generator: torch.Generator | None) -> Tensor:
+        """Draw one index for each row."""
+        return gumbel_max(parameters[0], generator)
+
+    def mode(self, parameters: Parameters) -> Tensor:
+        """Return the index with the highest probability."""
+        return parameters[0].argmax(dim=-1)
+
+    def logprob(self, parameters: Parameters, action: Tensor) -> Tensor:
+        """Return log p(action), (B,)."""
+        logprobs = parameters[0].log_softmax(dim=-1)
+        assert action.shape == logprobs.shape[:-1], (action.shape, logprobs.shape)
+        return logprobs.gather(-1, action.unsqueeze(-1)).squeeze(-1)
+
+    def entropy(self, parameters: Parameters) -> Tensor:
+        """Return ``-sum p log p`` in nats; an impossible choice (logit -inf) adds nothing."""
+        logprobs = parameters[0].log_softmax(dim=-1)
+        finite = logprobs.clamp_min(torch.finfo(logprobs.dtype).min)
+        return -(logprobs.exp() * finite).sum(dim=-1)

@@ -1,0 +1,82 @@
+"""From a raw observation of any supported space to features for an MLP."""
+
+from __future__ import annotations
+
+import gymnasium as gym
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from utils.models.cnn import NatureCNN
+from utils.spaces import encoded_width, is_picture
+
+Observation = Tensor | dict[str, Tensor]
+
+
+class ObservationEncoder(nn.Module):
+    """Encode observations by their declared space: one-hot, scaled picture, flat vector, or Dict.
+
+    Integers stay integers in the buffer and become one-hot here; pictures stay uint8 and are
+    divided by 255 here, because the space says so, whatever the dtype of the tensor.
+    """
+
+    def __init__(self, space: gym.Space, *, feature_dim: int, orthogonal_init: bool) -> None:
+        """Build the encoder of one observation space.
+
+        Args:
+            space: Single observation space; Dict spaces are flat (one level).
+            feature_dim: Width of the features of each picture.
+            orthogonal_init: Passed to the CNN.
+        """
+        super().__init__()
+        self.space = space
+        self.parts: nn.ModuleDict | None = None
+        self.cnn: NatureCNN | None = None
+        if isinstance(space, gym.spaces.Dict):
+            self._keys = sorted(space.spaces)
+            # A key may hold a dot, which module names may not.
+            self.parts = nn.ModuleDict(
+                {
+                    _module_name(key): ObservationEncoder(
+                        space[key], feature_dim=feature_dim, orthogonal_init=orthogonal_init
+                    )
+                    for key in self._keys
+                }
+            )
+            self.output_dim = sum(part.output_dim for part in self.parts.values())
+        elif is_picture(space):
+            self.cnn = NatureCNN(
+                space.shape, feature_dim=feature_dim, orthogonal_init=orthogonal_init
+            )
+            self.output_dim = feature_dim
+        else:
+            self.output_dim = encoded_width(space)
+            if isinstance(space, gym.spaces.MultiDiscrete):
+                starts = torch.as_tensor(space.start.reshape(-1), dtype=torch.int64)
+                self.register_buffer("_starts", starts, persistent=False)
+
+    def forward(self, observation: Observation) -> Tensor:
+        """Map (B, *space.shape) observations to (B, output_dim) float32 features."""
+        if self.parts is not None:
+            return torch.cat(
+                [self.parts[_module_name(key)](observation[key]) for key in self._keys], dim=-1
+            )
+        if self.cnn is not None:
+            return self.cnn(observation.to(torch.float32) / 255.0)
+        match self.space:
+            case gym.spaces.Discrete():
+                index = observation.to(torch.int64) - int(self.space.start)
+                return F.one_hot(index, int(self.space.n)).to(torch.float32)
+            case gym.spaces.MultiDiscrete():
+                index = observation.reshape(observation.shape[0], -1).to(torch.int64)
+                return self._one_hot_groups(index - self._starts)
+        return observation.reshape(observation.shape[0], -1).to(torch.float32)
+
+    def _one_hot_groups(self, index: Tensor) -> Tensor:
+        sizes = self.space.nvec.reshape(-1).tolist()
+        groups = [F.one_hot(index[:, k], size) for k, size in enumerate(sizes)]
+        return torch.cat(groups, dim=-1).to(torch.float32)
+
+
+def _module_name(key: str) -> str:
+    return "part_" + key.replace(".", "__")

@@ -1,0 +1,15 @@
+"""Normalisers whose `update` and `apply` are separate calls, saved with the weights."""
+
+from utils.normalization.observation import (
+    ObservationNormalizer,
+    build_observation_normalizer,
+)
+from utils.normalization.reward import RewardNormalizer
+from utils.normalization.running_moments import RunningMoments
+
+__all__ = [
+    "ObservationNormalizer",
+    "RewardNormalizer",
+    "RunningMoments",
+    "build_observation_normalizer",
+]

@@ -1,0 +1,46 @@
+"""Reward scaling by the spread of the discounted return."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import nn
+
+from utils.normalization.running_moments import RunningMoments
+
+EPSILON = 1e-8
+
+
+class RewardNormalizer(nn.Module):
+    """Divide rewards by the standard deviation of the running discounted return.
+
+    The mean is kept, so the sign of a reward never changes. Each environment carries one return,
+    ``R = gamma * R + reward``, which starts again after an episode. Engstrom et al. 2020,
+    "Implementation Matters in Deep Policy Gradients", section 2 (reward scaling).
+    """
+
+    def __init__(self, n_envs: int, *, gamma: float, limit: float) -> None:
+        """Start without samples.
+
+        Args:
+            n_envs: Number of environments N.
+            gamma: Discount in [0, 1].
+            limit: Clip of the scaled reward.
+        """
+        super().__init__()
+        self.moments = RunningMoments(())
+        self.register_buffer("running_return", torch.zeros(n_envs, dtype=torch.float64))
+        self.gamma = gamma
+        self.limit = limit
+
+    @torch.no_grad()
+    def update(self, reward: np.ndarray, done: np.ndarray) -> None:
+        """Take in one vector step: rewards (N,) float and episode ends (N,) bool."""
+        self.running_return.mul_(self.gamma).add_(torch.from_numpy(reward))
+        self.moments.update(self.running_return)
+        self.running_return[torch.from_numpy(done)] = 0.0
+
+    def apply_to(self, reward: np.ndarray) -> np.ndarray:
+        """Scale rewards (N,) and clip them to [-limit, limit]."""
+        scale = 1.0 / np.sqrt(self.moments.var.item() + EPSILON)
+        return np.clip(reward * scale, -self.limit, self.limit)

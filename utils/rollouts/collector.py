@@ -1,0 +1,214 @@
+"""Collect rollouts for agents that learn from their own experience."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.vector import VectorEnv
+from torch import Tensor
+
+from utils.normalization import RewardNormalizer
+from utils.policy_factory import ActorCritic
+from utils.rollouts.buffer import RolloutBuffer
+from utils.rollouts.stepper import Observation, ObservationArray, Outcome, Stepper, to_tensors
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RolloutSummary:
+    """What happened while one rollout was collected; returns are raw and of whole episodes."""
+
+    n_timesteps: int
+    """Environment steps over all environments."""
+    n_vec_steps: int
+    n_episodes: int
+    """Episodes that ended in this rollout."""
+    episode_returns: list[float]
+    """Returns of the last finished episodes (a window that reaches back over rollouts)."""
+    episode_lengths: list[int]
+    last_returns: list[float]
+    """Returns of the episodes that ended in this rollout."""
+
+
+class Collector:
+    """Steps the training environments with the policy and writes a rollout buffer.
+
+    Observations are normalised with statistics that take in each vector step before the policy
+    sees it; the buffer stores what the policy saw, so that old and new log-probabilities agree.
+    """
+
+    def __init__(
+        self,
+        env: VectorEnv,
+        policy: ActorCritic,
+        *,
+        device: torch.device,
+        generator: torch.Generator,
+        reward_normalizer: RewardNormalizer | None = None,
+    ) -> None:
+        """Bind environment and policy.
+
+        Args:
+            env: Vector environment with SAME_STEP autoreset.
+            policy: Acts under `torch.inference_mode`.
+            device: Where the policy lives.
+            generator: Source of the policy's randomness, on `device`.
+            reward_normalizer: Scales what the learner is paid; raw returns are not touched.
+        """
+        self.stepper = Stepper(env, policy, device=device)
+        self.policy = policy
+        self.device = device
+        self.generator = generator
+        self.reward_normalizer = reward_normalizer
+        self._finals: list[tuple[int, np.ndarray, ObservationArray]] = []
+
+    @property
+    def env(self) -> VectorEnv:
+        """The training environments."""
+        return self.stepper.env
+
+    def reset(self, *, seed: int) -> None:
+        """Seed and reset the environments; called once, before the first rollout."""
+        self.stepper.reset(seed=seed)
+
+    @torch.inference_mode()
+    def collect(self, buffer: RolloutBuffer, *, n_steps: int) -> RolloutSummary:
+        """Fill the buffer with `n_steps` vector steps, going on where the last rollout stopped."""
+        buffer.begin(n_steps)
+        self._finals.clear()
+        finished: list[float] = []
+        for t in range(n_steps):
+            outcome = self._write_step(buffer, t)
+            if outcome.finished is not None:
+                finished += outcome.finished.returns.tolist()
+        self._write_next_values(buffer)
+        return self._summarize(n_steps, finished)
+
+    @torch.inference_mode()
+    def collect_episodes(self, buffer: RolloutBuffer, *, n_episodes: int) -> RolloutSummary:
+        """Fill the buffer with exactly `n_episodes` whole episodes of every environment.
+
+        All environments begin anew. One that is through waits for the others: its further steps
+        are marked invalid. A fixed number for each environment keeps short episodes from being
+        counted more often than long ones.
+
+        Raises:
+            AssertionError: The buffer is too short for the episodes.
+        """
+        self.stepper.reset()
+        if self.reward_normalizer is not None:
+            self.reward_normalizer.running_return.zero_()
+        buffer.begin(buffer.capacity)
+        self._finals.clear()
+        finished: list[float] = []
+        remaining = np.full(self.env.num_envs, n_episodes)
+        t = 0
+        while remaining.any():
+            assert t < buffer.capacity, (t, buffer.capacity, remaining)
+            active = remaining > 0
+            buffer.is_valid[t] = torch.from_numpy(active)
+            outcome = self._write_step(buffer, t)
+            remaining -= (outcome.terminated | outcome.truncated) & active
+            if outcome.finished is not None:
+                counted = active[outcome.finished.env_index]
+                finished += outcome.finished.returns[counted].tolist()
+            t += 1
+        buffer.shorten(t)
+        self._write_next_values(buffer)
+        return self._summarize(t, finished)
+
+    def _write_step(self, buffer: RolloutBuffer, t: int) -> Outcome:
+        raw = self.stepper.observation
+        if self.policy.normalizer.learns:
+            self.policy.normalizer.update(raw)
+        observation = self.policy.normalize(raw)
+        buffer.write_observation(t, observation)
+        decision = self.stepper.decide(observation, generator=self.generator)
+        buffer.write_decision(t, *decision)
+        outcome = self.stepper.step(decision.action)
+        done = outcome.terminated | outcome.truncated
+        reward = outcome.reward
+        if self.reward_normalizer is not None:
+            self.reward_normalizer.update(reward, done)
+            reward = self.reward_normalizer.apply_to(reward)
+        buffer.write_outcome(t, reward, outcome.terminated, outcome.truncated)
+        needs_value = outcome.truncated & ~outcome.terminated
+        if needs_value.any():
+            rows = np.flatnonzero(needs_value)
+            self._finals.append((t, rows, _take_rows(outcome.infos["final_obs"], rows)))
+        return outcome
+
+    def _write_next_values(self, buffer: RolloutBuffer) -> None:
+        """Fill next_value: V of the next row, or of the final observation where truncated."""
+        if not self.policy.has_critic:
+            buffer.next_value.zero_()
+            return
+        n = buffer.n_steps
+        buffer.next_value[: n - 1] = buffer.value[1:n]
+        buffer.next_value[n - 1] = self._predict(self.stepper.observation)
+        if not self._finals:
+            return
+        finals = _concatenate([arrays for _, _, arrays in self._finals])
+        values = self._predict(to_tensors(finals, self.device))
+        t = np.concatenate([np.full(len(rows), t) for t, rows, _ in self._finals])
+        rows = np.concatenate([rows for _, rows, _ in self._finals])
+        buffer.next_value[torch.from_numpy(t), torch.from_numpy(rows)] = values
+
+    def _predict(self, raw: Observation) -> Tensor:
+        return self.policy.predict_value(self.policy.normalize(raw)).cpu()
+
+    def _summarize(self, n_vec_steps: int, finished: list[float]) -> RolloutSummary:
+        tracker = self.stepper.tracker
+        return RolloutSummary(
+            n_timesteps=n_vec_steps * self.env.num_envs,
+            n_vec_steps=n_vec_steps,
+            n_episodes=len(finished),
+            episode_returns=list(tracker.window_returns),
+            episode_lengths=list(tracker.window_lengths),
+            last_returns=finished,
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return environments, running episodes and random generator in plain containers."""
+        state: dict[str, Any] = {
+            "env": self.env.get_state(),
+            "tracker": self.stepper.tracker.state_dict(),
+            "n_vec_steps": self.stepper.n_vec_steps,
+            "generator": self.generator.get_state(),
+        }
+        if self.reward_normalizer is not None:
+            state["reward_normalizer"] = self.reward_normalizer.state_dict()
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> int:
+        """Restore what `state_dict` returned.
+
+        Returns:
+            How many environments could not be restored. Their running episode is abandoned, as if
+            truncated: it counts in no statistic, and a new one has begun.
+        """
+        observation, restored = self.env.set_state(state["env"])
+        self.stepper.take(observation)
+        self.stepper.n_vec_steps = state["n_vec_steps"]
+        self.stepper.tracker.load_state_dict(state["tracker"])
+        self.generator.set_state(state["generator"])
+        lost = np.flatnonzero(~restored)
+        if self.reward_normalizer is not None:
+            self.reward_normalizer.load_state_dict(state["reward_normalizer"])
+            self.reward_normalizer.running_return[torch.from_numpy(lost)] = 0.0
+        self.stepper.tracker.reset(lost)
+        return len(lost)
+
+
+def _take_rows(observation: ObservationArray, rows: np.ndarray) -> ObservationArray:
+    if isinstance(observation, dict):
+        return {key: part[rows] for key, part in observation.items()}
+    return observation[rows]
+
+
+def _concatenate(parts: list[ObservationArray]) -> ObservationArray:
+    if isinstance(parts[0], dict):
+        return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+    return np.concatenate(parts)

@@ -1,0 +1,83 @@
+"""Raw returns and lengths of whole episodes."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedEpisodes:
+    """Episodes that ended in one vector step."""
+
+    env_index: np.ndarray
+    """(K,) int64."""
+    returns: np.ndarray
+    """(K,) float64, undiscounted sum of raw rewards."""
+    lengths: np.ndarray
+    """(K,) int64, environment steps."""
+
+
+class EpisodeTracker:
+    """Add up raw rewards for each environment and keep a window of the last finished episodes."""
+
+    def __init__(self, n_envs: int, *, window: int = 100) -> None:
+        """Start with every environment at the beginning of an episode.
+
+        Args:
+            n_envs: Number of environments N.
+            window: How many finished episodes the mean is taken over.
+        """
+        self._returns = np.zeros(n_envs, dtype=np.float64)
+        self._lengths = np.zeros(n_envs, dtype=np.int64)
+        self.window_returns: deque[float] = deque(maxlen=window)
+        self.window_lengths: deque[int] = deque(maxlen=window)
+
+    def update(self, raw_reward: np.ndarray, over: np.ndarray) -> FinishedEpisodes | None:
+        """Take in one vector step.
+
+        Args:
+            raw_reward: (N,) rewards of the environments' own.
+            over: (N,) bool, the episode ended with this step.
+
+        Returns:
+            The episodes that ended, or None.
+        """
+        self._returns += raw_reward
+        self._lengths += 1
+        if not over.any():
+            return None
+        index = np.flatnonzero(over)
+        finished = FinishedEpisodes(index, self._returns[index], self._lengths[index])
+        self.window_returns.extend(finished.returns.tolist())
+        self.window_lengths.extend(finished.lengths.tolist())
+        self._returns[index] = 0.0
+        self._lengths[index] = 0
+        return finished
+
+    def reset(self, env_index: np.ndarray | None = None) -> None:
+        """Forget the running episodes of some environments (all if None), not the window."""
+        index = slice(None) if env_index is None else env_index
+        self._returns[index] = 0.0
+        self._lengths[index] = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return running episodes and window as plain lists."""
+        return {
+            "returns": self._returns.tolist(),
+            "lengths": self._lengths.tolist(),
+            "window_returns": list(self.window_returns),
+            "window_lengths": list(self.window_lengths),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        self._returns[:] = state["returns"]
+        self._lengths[:] = state["lengths"]
+        self.window_returns.clear()
+        self.window_returns.extend(state["window_returns"])
+        self.window_lengths.clear()
+        self.window_lengths.extend(state["window_lengths"])

@@ -1,0 +1,124 @@
+"""Judge a policy by whole episodes, without a trace in the training stream."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from gymnasium.vector import VectorEnv
+
+from utils.policy_factory import ActorCritic
+from utils.rollouts.stepper import Stepper
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EvaluationResult:
+    """Raw returns of whole episodes, and what could not be finished."""
+
+    returns: list[float]
+    """Undiscounted sum of raw rewards of each finished episode."""
+    lengths: list[int]
+    n_unfinished: int
+    """Episodes that were asked for and not finished within the limits."""
+    seconds: float
+    seed: int
+    is_deterministic: bool
+
+    @property
+    def mean(self) -> float | None:
+        """Mean return; None where no episode finished."""
+        return float(np.mean(self.returns)) if self.returns else None
+
+    @property
+    def std(self) -> float | None:
+        """Standard deviation of the returns (divided by n - 1); None below two episodes."""
+        return float(np.std(self.returns, ddof=1)) if len(self.returns) > 1 else None
+
+    def confidence_half_width(self) -> float | None:
+        """Half the width of the mean's 95 % interval (normal approximation), None below two."""
+        if self.std is None:
+            return None
+        return 1.96 * self.std / math.sqrt(len(self.returns))
+
+
+def episode_quotas(n_episodes: int, n_envs: int) -> np.ndarray:
+    """Split episodes over environments before anything runs; the first ones take the rest.
+
+    Returns:
+        (n_envs,) int64 that sums to `n_episodes`.
+    """
+    assert n_episodes > 0, n_episodes
+    quotas = np.full(n_envs, n_episodes // n_envs)
+    quotas[: n_episodes % n_envs] += 1
+    return quotas
+
+
+@torch.inference_mode()
+def evaluate_policy(
+    policy: ActorCritic,
+    env: VectorEnv,
+    *,
+    n_episodes: int,
+    seed: int,
+    deterministic: bool,
+    device: torch.device,
+    timeout_seconds: float,
+    max_episode_steps: int | None = None,
+) -> EvaluationResult:
+    """Play `n_episodes` whole episodes and report their raw returns.
+
+    Each environment has a fixed quota of episodes, so that short episodes cannot crowd out long
+    ones. The environment is reset with `seed`, sampled actions come from a generator of their own
+    and normaliser statistics stay as they are.
+
+    Args:
+        policy: Judged as it is; its normaliser is not updated.
+        env: Vector environment that nothing else uses.
+        n_episodes: Episodes over all environments.
+        seed: Environment i gets seed + i.
+        deterministic: Greedy actions rather than samples.
+        device: Where the policy lives.
+        timeout_seconds: Wall-clock limit; what is unfinished then is reported as such.
+        max_episode_steps: Give up on an episode that is longer, likewise reported.
+
+    Returns:
+        The finished episodes in the order of environments, then time.
+    """
+    generator = torch.Generator(device=device)
+    generator.manual_seed(seed)
+    stepper = Stepper(env, policy, device=device)
+    quotas = episode_quotas(n_episodes, env.num_envs)
+    returns: list[list[float]] = [[] for _ in range(env.num_envs)]
+    lengths: list[list[int]] = [[] for _ in range(env.num_envs)]
+    running = np.zeros(env.num_envs, dtype=np.int64)
+    remaining = quotas.copy()
+    started = time.perf_counter()
+    stepper.reset(seed=seed)
+    while remaining.any() and time.perf_counter() - started < timeout_seconds:
+        observation = policy.normalize(stepper.observation)
+        decision = stepper.decide(observation, generator=generator, deterministic=deterministic)
+        finished = stepper.step(decision.action).finished
+        running += 1
+        if finished is not None:
+            running[finished.env_index] = 0
+            for i, episode_return, length in zip(
+                finished.env_index, finished.returns, finished.lengths, strict=True
+            ):
+                if remaining[i] > 0:
+                    returns[i].append(float(episode_return))
+                    lengths[i].append(int(length))
+                    remaining[i] -= 1
+        if max_episode_steps is not None:
+            remaining[running >= max_episode_steps] = 0
+    flat_returns = [r for per_env in returns for r in per_env]
+    return EvaluationResult(
+        returns=flat_returns,
+        lengths=[n for per_env in lengths for n in per_env],
+        n_unfinished=n_episodes - len(flat_returns),
+        seconds=time.perf_counter() - started,
+        seed=seed,
+        is_deterministic=deterministic,
+    )

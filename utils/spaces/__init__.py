@@ -1,0 +1,14 @@
+"""What the rest of the code needs to know of Gymnasium spaces: widths, encodings, JSON form."""
+
+from utils.spaces.action_adapter import ActionAdapter
+from utils.spaces.describe import space_to_dict, spaces_differ
+from utils.spaces.encoding import encoded_width, is_picture, torch_dtype
+
+__all__ = [
+    "ActionAdapter",
+    "encoded_width",
+    "is_picture",
+    "space_to_dict",
+    "spaces_differ",
+    "torch_dtype",
+]
