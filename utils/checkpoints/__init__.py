@@ -1,0 +1,7 @@
+"""Saves and loads the state of a run as files that are whole, safe to load and found by name."""
+
+from utils.checkpoints.load import is_whole_checkpoint, load_checkpoint
+from utils.checkpoints.pointers import point, resolve
+from utils.checkpoints.save import save_checkpoint
+
+__all__ = ["is_whole_checkpoint", "load_checkpoint", "point", "resolve", "save_checkpoint"]

@@ -1,0 +1,270 @@
+"""One run's folder: where everything lies, and who is working in it."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from utils.checkpoints.load import is_whole_checkpoint
+from utils.checkpoints.pointers import resolve
+from utils.errors import CheckpointError, RunNotFoundError, StorageError
+from utils.run import environment_facts, status
+from utils.storage import read_json, storage_errors, write_json
+
+CONFIG_NAME = "config.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One run's folder, `runs/<id>/`. Holds paths only; nothing is read before it is asked for."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, runs_dir: Path | str, *, config_id: str, config_dict: Mapping[str, Any]) -> Run:
+        """Make the folder of a new run and store its config.
+
+        The id is `<date>-<time>-<config id>`; processes that start in the same second get
+        `-2`, `-3`, ... at the end, because only one of them can make a folder.
+
+        Args:
+            runs_dir: The folder of all runs; made when it is missing.
+            config_id: `<env>:<variant>`; becomes part of the id.
+            config_dict: The whole config as JSON values; it alone rebuilds the run.
+
+        Returns:
+            The new run.
+
+        Raises:
+            StorageError: The folder cannot be written; nothing is left of it.
+        """
+        run = cls(_make_unique_folder(Path(runs_dir), config_id))
+        try:
+            with storage_errors(run.path):
+                run.checkpoints_dir.mkdir()
+            write_json(run.config_path, dict(config_dict))
+        except BaseException:
+            run._remove_empty()
+            raise
+        return run
+
+    @classmethod
+    def open(
+        cls, reference: str | Path, *, runs_dir: Path | str = "runs", needs_checkpoint: bool = True
+    ) -> Run:
+        """Find an existing run.
+
+        Args:
+            reference: `@last` (the newest run that can be loaded), an id, the unique beginning
+                of an id, or the path of a run folder.
+            runs_dir: The folder of all runs.
+            needs_checkpoint: Whether `@last` passes over runs without a whole checkpoint.
+
+        Returns:
+            The run.
+
+        Raises:
+            RunNotFoundError: No run, or more than one, fits the reference; the message names
+                what there is.
+        """
+        from utils.run.registry import find_run
+
+        return find_run(str(reference), Path(runs_dir), needs_checkpoint=needs_checkpoint)
+
+    @property
+    def id(self) -> str:
+        """The name of the folder, unique within the folder of all runs."""
+        return self.path.resolve().name
+
+    @property
+    def config_path(self) -> Path:
+        """The whole config as JSON."""
+        return self.path / CONFIG_NAME
+
+    @property
+    def checkpoints_dir(self) -> Path:
+        """`epoch=XX.ckpt` with a JSON file beside each, `best.ckpt` and `last.ckpt`."""
+        return self.path / "checkpoints"
+
+    @property
+    def videos_dir(self) -> Path:
+        """Episodes as mp4; made by whoever writes the first one."""
+        return self.path / "videos"
+
+    @property
+    def metrics_csv(self) -> Path:
+        """One row per epoch, one column per metric."""
+        return self.path / "metrics.csv"
+
+    @property
+    def metrics_jsonl(self) -> Path:
+        """One JSON object per epoch."""
+        return self.path / "metrics.jsonl"
+
+    @property
+    def alerts_jsonl(self) -> Path:
+        """One JSON object per alert of the metrics monitor."""
+        return self.path / "alerts.jsonl"
+
+    @property
+    def log_path(self) -> Path:
+        """The messages of the run."""
+        return self.path / "run.log"
+
+    @property
+    def report_path(self) -> Path:
+        """The report that is written at the end."""
+        return self.path / "report.md"
+
+    @property
+    def status_path(self) -> Path:
+        """Who works in the folder, and how it ended."""
+        return self.path / "status.json"
+
+    @property
+    def environment_path(self) -> Path:
+        """Versions, threads, device and command line, one entry per process that trained."""
+        return self.path / "environment.json"
+
+    def read_config_dict(self) -> dict[str, Any]:
+        """Return the stored config.
+
+        Raises:
+            RunNotFoundError: The file is missing or is not a whole JSON object.
+        """
+        config = read_json(self.config_path)
+        if config is None:
+            raise RunNotFoundError(f"'{self.config_path}' is missing or damaged")
+        return dict(config)
+
+    def write_status(self, state: status.RunStatus, **facts: object) -> None:
+        """Say how the run stands; this process becomes its owner.
+
+        Args:
+            state: running, completed, interrupted or failed.
+            **facts: JSON values worth knowing (reason, epoch, error, ...). They replace the
+                facts of the last call.
+
+        Raises:
+            StorageError: The file cannot be written.
+        """
+        write_json(self.status_path, status.status_record(state, facts))
+
+    def read_status(self) -> dict[str, Any]:
+        """Return the last `write_status` as a dict with at least `status`.
+
+        Returns:
+            `status` is running, completed, interrupted, failed, `died` (it says running, but its
+            process is gone) or `unknown` (nothing was written).
+        """
+        return status.interpret(read_json(self.status_path))
+
+    def write_environment_facts(self, **facts: object) -> dict[str, Any]:
+        """Add this process's versions, threads, device and command line to the run's records.
+
+        Args:
+            **facts: JSON values that only the caller knows (device, torch_threads, ...).
+
+        Returns:
+            The facts as they were stored.
+
+        Raises:
+            StorageError: The file cannot be written.
+        """
+        record = environment_facts.collect() | facts
+        write_json(self.environment_path, {"sessions": [*self.read_environment_facts(), record]})
+        return record
+
+    def read_environment_facts(self) -> list[dict[str, Any]]:
+        """Return one record per process that trained this run, oldest first."""
+        stored = read_json(self.environment_path) or {}
+        sessions = stored.get("sessions", [])
+        assert isinstance(sessions, list), self.environment_path
+        return sessions
+
+    def checkpoint(self, reference: str = "@best") -> Path:
+        """Return the file of a checkpoint of this run.
+
+        Args:
+            reference: `@best`, `@last`, `epoch=03`, a file name in the run's checkpoint folder,
+                or a path.
+
+        Returns:
+            A regular file that exists.
+
+        Raises:
+            CheckpointError: There is no such checkpoint; the message names those that exist.
+        """
+        try:
+            if reference.startswith("@"):
+                return resolve(self.checkpoints_dir, reference[1:])
+            return self._find_checkpoint(reference)
+        except CheckpointError as error:
+            names = [path.stem for path in self.list_checkpoints()]
+            there_is = f"there are {', '.join(names)}" if names else "it has none yet"
+            raise CheckpointError(f"run '{self.id}': {error}; {there_is}") from error
+
+    def list_checkpoints(self) -> list[Path]:
+        """Return the checkpoint files, pointers left out, by epoch."""
+        files = self.checkpoints_dir.glob("epoch=*.ckpt")
+        return sorted(
+            (f for f in files if _epoch_of(f) is not None), key=lambda f: _epoch_of(f) or 0
+        )
+
+    def has_checkpoint(self) -> bool:
+        """Say whether the run can be loaded: a readable config and a whole last checkpoint."""
+        try:
+            last = resolve(self.checkpoints_dir, "last")
+        except CheckpointError:
+            return False
+        return is_whole_checkpoint(last) and read_json(self.config_path) is not None
+
+    def _find_checkpoint(self, reference: str) -> Path:
+        epoch = _epoch_of(Path(reference))
+        for candidate in self.list_checkpoints():
+            if epoch is not None and _epoch_of(candidate) == epoch:
+                return candidate
+        for candidate in (self.checkpoints_dir / reference, Path(reference)):
+            if candidate.is_file():
+                return candidate
+        raise CheckpointError(f"there is no checkpoint '{reference}'")
+
+    def _remove_empty(self) -> None:
+        for folder in (self.checkpoints_dir, self.path):
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()
+
+
+def _epoch_of(path: Path) -> int | None:
+    """Return 3 for `epoch=03` and `epoch=03.ckpt`; None for anything else."""
+    match = re.fullmatch(r"epoch=(\d+)(\.ckpt)?", path.name)
+    return int(match[1]) if match else None
+
+
+def _make_unique_folder(runs_dir: Path, config_id: str) -> Path:
+    with storage_errors(runs_dir):
+        runs_dir.mkdir(parents=True, exist_ok=True)
+    for name in _names(config_id):
+        try:
+            os.mkdir(runs_dir / name)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise StorageError(f"cannot make a run in '{runs_dir}': {error.strerror}") from error
+        return runs_dir / name
+    raise AssertionError("the names never end")
+
+
+def _names(config_id: str) -> Iterator[str]:
+    slug = re.sub(r"[^A-Za-z0-9._]+", "-", config_id).strip("-.")
+    base = f"{time.strftime('%Y%m%d-%H%M%S')}-{slug}"
+    yield base
+    number = 2
+    while True:
+        yield f"{base}-{number}"
+        number += 1

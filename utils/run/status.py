@@ -1,0 +1,73 @@
+"""How a run stands: the record its process writes, and what the record means for a reader."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+RunStatus = Literal["running", "completed", "interrupted", "failed"]
+
+
+def status_record(state: RunStatus, facts: Mapping[str, object]) -> dict[str, Any]:
+    """Return the record that names this process as the one that reports `state`."""
+    assert state in get_args(RunStatus), state
+    pid = os.getpid()
+    return {
+        "status": state,
+        "pid": pid,
+        "pid_started_ticks": process_start(pid),
+        "host": platform.node(),
+        "updated_at": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        **facts,
+    }
+
+
+def interpret(record: Mapping[str, object] | None) -> dict[str, Any]:
+    """Return the record as it holds now.
+
+    A record that says running, of a process of this machine that is gone, reads as `died`. A
+    process id can be used again, so the time at which the process started is compared as well.
+    """
+    if record is None:
+        return {"status": "unknown"}
+    current = dict(record)
+    is_local = current.get("host") == platform.node()
+    if current.get("status") == "running" and is_local and not _is_alive(current):
+        current["status"] = "died"
+    return current
+
+
+def process_start(pid: int) -> int | None:
+    """Return when a process started, in clock ticks since the machine did.
+
+    Returns:
+        None where the system does not tell, or when there is no such process.
+    """
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    # The second field, the program's name in parentheses, may hold spaces.
+    fields = stat.rpartition(")")[2].split()
+    is_zombie = fields[0] in "ZX"
+    return None if is_zombie else int(fields[19])
+
+
+def _is_alive(record: Mapping[str, Any]) -> bool:
+    pid = record.get("pid")
+    if not isinstance(pid, int):
+        return False
+    if Path("/proc/self/stat").exists():
+        started = process_start(pid)
+        return started is not None and started == record.get("pid_started_ticks")
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

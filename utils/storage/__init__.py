@@ -1,0 +1,25 @@
+"""Files written so that a kill or a full disk leaves the old content or the new, never half."""
+
+from utils.storage.append_file import AppendFile
+from utils.storage.atomic import (
+    TEMPORARY_SUFFIX,
+    atomic_file,
+    read_json,
+    remove_temporary_files,
+    storage_errors,
+    sync_directory,
+    write_bytes,
+    write_json,
+)
+
+__all__ = [
+    "TEMPORARY_SUFFIX",
+    "AppendFile",
+    "atomic_file",
+    "read_json",
+    "remove_temporary_files",
+    "storage_errors",
+    "sync_directory",
+    "write_bytes",
+    "write_json",
+]
