@@ -89,15 +89,3 @@ def clipped_fraction(*, logprob: Tensor, old_logprob: Tensor, clip_range: float)
     ratio = (logprob - old_logprob).exp()
     return ((ratio - 1.0).abs() > clip_range).to(logprob.dtype)
 
-
-def normalize_advantage(advantage: Tensor) -> Tensor:
-    """Shift to mean 0 and scale to standard deviation 1 (with n - 1, plus 1e-8).
-
-    A single sample has no spread and is returned as it is.
-
-    Args:
-        advantage: Float tensor of any shape.
-    """
-    if advantage.numel() < 2:
-        return advantage
-    return (advantage - advantage.mean()) / (advantage.std() + 1e-8)

@@ -1,0 +1,348 @@
+"""The life of an agent: environments, collection, updates, evaluation, saved state."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import torch
+from lightning.pytorch import LightningModule
+from torch import Tensor
+from torch.utils.data import DataLoader
+from typing_extensions import override
+
+from utils.config import Config
+from utils.dataloaders import RolloutSource, UpdateBatch
+from utils.environment import build_env_from_config
+from utils.errors import DivergedError
+from utils.metrics import Counters, MetricsRecorder
+from utils.optimization import GradientGroups, optimizer_step, set_learning_rate
+from utils.policy_factory import ActorCritic
+from utils.rollouts import (
+    EvaluationResult,
+    Minibatch,
+    RolloutBuffer,
+    RolloutSummary,
+    evaluate_policy,
+)
+from utils.run import Run
+from utils.seeding import (
+    Stream,
+    derive_seed,
+    global_generator_state,
+    seed_global_generators,
+    set_global_generator_state,
+)
+from utils.spaces import space_to_dict
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateLosses:
+    """What one minibatch says: the loss to descend and the numbers to watch."""
+
+    total: Tensor
+    """Scalar with gradient."""
+    metrics: dict[str, Tensor]
+    """Metric key -> scalar; averaged over the minibatches of an update."""
+    stops_update: bool = False
+    """Leave the rest of this update, this minibatch's step included."""
+
+
+class BaseAgent(LightningModule):
+    """What every on-policy agent shares; no algorithm's mathematics is here.
+
+    An algorithm says four things: `build_models`, `losses_for_batch`, `build_optimizer`, and
+    `build_source` with `compute_targets` for what it learns from. One Lightning epoch is one
+    rollout and one update; `training_step` walks all minibatches of the update.
+    """
+
+    def __init__(self, config: Config, *, run: Run | None = None) -> None:
+        """Build environments and networks from a config.
+
+        Args:
+            config: Frozen; its seed decides every random number.
+            run: Where results go; None trains without a folder.
+        """
+        super().__init__()
+        self.automatic_optimization = False
+        self.config = config
+        self.run = run
+        self.counters = Counters()
+        self.recorder = MetricsRecorder()
+        self.hyperparameters: dict[str, float] = {}
+        self.last_row: dict[str, float] = {}
+        self.stop_reason: str | None = None
+        self.n_evaluations = 0
+        self.last_evaluation: EvaluationResult | None = None
+        self.best_return: float | None = None
+        self._eval_env: gym.vector.VectorEnv | None = None
+        self._optimizer: torch.optim.Optimizer | None = None
+        self.compute_device = torch.device(config.device)
+
+        seed_global_generators(config.seed)
+        self.train_env = build_env_from_config(config)
+        self.policy = self.build_models(
+            self.train_env.single_observation_space, self.train_env.single_action_space
+        ).to(self.compute_device)
+        self.gradient_groups = GradientGroups(self.policy)
+        self.source = self.build_source()
+
+    # -- what an algorithm says ---------------------------------------------------------------
+
+    @abstractmethod
+    def build_models(self, observation_space: gym.Space, action_space: gym.Space) -> ActorCritic:
+        """Build the networks for a pair of single spaces."""
+
+    @abstractmethod
+    def build_source(self) -> RolloutSource:
+        """Say what the agent learns from."""
+
+    @abstractmethod
+    def compute_targets(self, buffer: RolloutBuffer) -> tuple[Tensor, Tensor]:
+        """Turn a collected rollout into advantage and returns, each (T, N)."""
+
+    @abstractmethod
+    def losses_for_batch(self, minibatch: Minibatch) -> UpdateLosses:
+        """Compute the loss of one minibatch."""
+
+    @abstractmethod
+    def build_optimizer(self) -> torch.optim.Optimizer:
+        """Build the optimiser of all parameters; its rate is set before each update."""
+
+    # -- Lightning's hooks ----------------------------------------------------------------------
+
+    @override
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        return self.optimizer
+
+    @override
+    def train_dataloader(self) -> DataLoader[UpdateBatch]:
+        return self.source.loader
+
+    @override
+    def on_fit_start(self) -> None:
+        if not self.source.collector.stepper.has_started:
+            self.source.collector.reset(seed=derive_seed(self.config.seed, "train"))
+
+    @override
+    def on_train_epoch_start(self) -> None:
+        self.collect_rollout()
+
+    @override
+    def training_step(self, batch: UpdateBatch, batch_idx: int) -> None:
+        assert batch_idx == 0, "one batch is one whole update"
+        self.update_from(batch)
+        self.counters.epoch += 1
+
+    # -- one epoch ------------------------------------------------------------------------------
+
+    def collect_rollout(self) -> None:
+        """Collect a rollout with the policy as it is and give it its learning targets."""
+        started = time.perf_counter()
+        summary = self.source.collect()
+        self._count(summary)
+        advantage, returns = self.compute_targets(self.source.buffer)
+        self.source.finish(advantage=advantage, returns=returns)
+        self._record_rollout(summary, time.perf_counter() - started)
+
+    def update_from(self, batch: UpdateBatch) -> None:
+        """Walk the minibatches of one update: losses, optimiser step, metrics."""
+        started = time.perf_counter()
+        optimizer = self.optimizer
+        set_learning_rate(optimizer, self.hyperparameters["policy_lr"])
+        rows: list[Tensor] = []
+        norms: list[Tensor] = []
+        keys: tuple[str, ...] = ()
+        for minibatch in batch.minibatches():
+            losses = self.losses_for_batch(minibatch)
+            keys = tuple(losses.metrics)
+            rows.append(torch.stack(tuple(losses.metrics.values())).detach())
+            if losses.stops_update:
+                break
+            norms.append(
+                optimizer_step(
+                    losses.total,
+                    optimizer,
+                    self.gradient_groups.parameters,
+                    max_grad_norm=self.config.max_grad_norm,
+                )
+            )
+        self.counters.updates += len(norms)
+        self._record_update(keys, torch.stack(rows), norms, time.perf_counter() - started)
+
+    @property
+    def optimizer(self) -> torch.optim.Optimizer:
+        """The one optimiser of the run; built when it is first asked for, with a trainer or not."""
+        if self._optimizer is None:
+            self._optimizer = self.build_optimizer()
+        return self._optimizer
+
+    def _count(self, summary: RolloutSummary) -> None:
+        self.counters.timesteps += summary.n_timesteps
+        self.counters.vec_steps += summary.n_vec_steps
+        self.counters.episodes += summary.n_episodes
+
+    def _record_rollout(self, summary: RolloutSummary, seconds: float) -> None:
+        buffer = self.source.buffer
+        record = self.recorder.record
+        record("train/time/rollout_seconds", seconds)
+        record("train/roll/n_episodes", float(summary.n_episodes))
+        record("train/roll/learner_reward_mean", float(buffer.rows(buffer.reward).mean()))
+        if summary.n_episodes:
+            returns, lengths = summary.episode_returns, summary.episode_lengths
+            record("train/roll/ep_rew_mean", sum(returns) / len(returns))
+            record("train/roll/ep_rew_min", min(returns))
+            record("train/roll/ep_rew_max", max(returns))
+            record("train/roll/ep_len_mean", sum(lengths) / len(lengths))
+        samples = buffer.samples
+        record("train/adv/mean", float(samples.advantage.mean()))
+        record("train/adv/std", float(samples.advantage.std(correction=0)))
+        record("train/returns/mean", float(samples.returns.mean()))
+        record("train/returns/std", float(samples.returns.std(correction=0)))
+
+    def _record_update(
+        self, keys: tuple[str, ...], rows: Tensor, norms: list[Tensor], seconds: float
+    ) -> None:
+        means = dict(zip(keys, rows.mean(dim=0).tolist(), strict=True))
+        self._stop_if_diverged(keys, rows)
+        self.recorder.record_many(means)
+        if norms:
+            per_parameter = torch.stack(norms)
+            total = per_parameter.square().sum(dim=1).sqrt()
+            self._stop_if_diverged(("train/grad/norm",), total.unsqueeze(1))
+            self.recorder.record("train/grad/norm", float(total.mean()))
+            if self.config.max_grad_norm is not None:
+                clipped = (total > self.config.max_grad_norm).float().mean()
+                self.recorder.record("train/grad/clipped_fraction", float(clipped))
+            for name, norm in self.gradient_groups.norms(per_parameter).items():
+                self.recorder.record(f"train/grad/norm_{name}", norm)
+        for name, value in self.hyperparameters.items():
+            self.recorder.record(f"train/hp/{name}", value)
+        for name, count in self.counters.to_dict().items():
+            # The epoch that is running is counted when it is through.
+            self.recorder.record(f"train/cnt/{name}", float(count + (name == "epoch")))
+        self.recorder.record("train/time/update_seconds", seconds)
+
+    def _stop_if_diverged(self, keys: tuple[str, ...], rows: Tensor) -> None:
+        if bool(torch.isfinite(rows).all()):
+            return
+        step, column = (int(i) for i in (~torch.isfinite(rows)).nonzero()[0])
+        raise DivergedError(
+            f"{keys[column]} is {rows[step, column].item()} at epoch {self.counters.epoch + 1}, "
+            f"minibatch {step + 1}, timestep {self.counters.timesteps} of {self.config.env_id}; "
+            "the last checkpoint is from before it. Try a lower policy_lr or max_grad_norm, "
+            "or normalize_obs and normalize_reward"
+        )
+
+    # -- evaluation -----------------------------------------------------------------------------
+
+    def evaluate(
+        self, *, n_episodes: int | None = None, stream: Stream = "val", index: int | None = None
+    ) -> EvaluationResult:
+        """Judge the policy on fresh episodes; training goes on as if this had not happened.
+
+        Args:
+            n_episodes: Episodes; the config's number if None.
+            stream: Which seeds: "val" while training, "test" at the end.
+            index: Which seeds of the stream; the epoch if None, so that no two evaluations of a
+                run share them.
+        """
+        config = self.config
+        if self._eval_env is None:
+            n_envs = config.eval_n_envs or min(config.eval_episodes, 16)
+            self._eval_env = build_env_from_config(config, n_envs=n_envs)
+        index = self.counters.epoch if index is None else index
+        result = evaluate_policy(
+            self.policy,
+            self._eval_env,
+            n_episodes=n_episodes or config.eval_episodes,
+            seed=derive_seed(config.seed, stream, index),
+            deterministic=config.eval_deterministic,
+            device=self.compute_device,
+            timeout_seconds=config.eval_timeout_seconds,
+            max_episode_steps=config.eval_max_episode_steps,
+        )
+        if stream == "val":
+            self._take_evaluation(result)
+        return result
+
+    def _take_evaluation(self, result: EvaluationResult) -> None:
+        self.n_evaluations += 1
+        self.last_evaluation = result
+        record = self.recorder.record
+        record("val/time/seconds", result.seconds)
+        record("val/roll/n_episodes", float(len(result.returns)))
+        record("val/roll/n_unfinished", float(result.n_unfinished))
+        if result.mean is None:
+            return
+        if self.best_return is None or result.mean > self.best_return:
+            self.best_return = result.mean
+        record("val/roll/ep_rew_mean", result.mean)
+        record("val/roll/ep_rew_min", min(result.returns))
+        record("val/roll/ep_rew_max", max(result.returns))
+        record("val/roll/ep_len_mean", sum(result.lengths) / len(result.lengths))
+        record("val/roll/ep_rew_best", self.best_return)
+        if result.std is not None:
+            record("val/roll/ep_rew_std", result.std)
+
+    # -- stopping and saved state ---------------------------------------------------------------
+
+    def request_stop(self, reason: str) -> None:
+        """Stop training after the running epoch; the first reason is the one that is kept."""
+        if self.stop_reason is None:
+            self.stop_reason = reason
+        self.trainer.should_stop = True
+
+    def checkpoint_state(self) -> dict[str, Any]:
+        """Return everything that training needs to go on as if it had never stopped."""
+        callbacks = getattr(self._trainer, "callbacks", []) if self._trainer else []
+        return {
+            "format_version": 1,
+            "algo_id": self.config.algo_id,
+            "config_id": self.config.config_id,
+            "spaces": {
+                "observation": space_to_dict(self.train_env.single_observation_space),
+                "action": space_to_dict(self.train_env.single_action_space),
+            },
+            "policy": self.policy.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "counters": self.counters.to_dict(),
+            "source": self.source.state_dict(),
+            "generators": global_generator_state(),
+            "n_evaluations": self.n_evaluations,
+            "best_return": self.best_return,
+            "callbacks": {
+                type(callback).__name__: state
+                for callback in callbacks
+                if (state := callback.state_dict())
+            },
+        }
+
+    def load_checkpoint_state(self, state: dict[str, Any]) -> int:
+        """Restore what `checkpoint_state` returned; callbacks take theirs when fitting starts.
+
+        Returns:
+            How many environments could not be restored and began a new episode.
+        """
+        self.load_policy_state(state)
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.counters = Counters.from_dict(state["counters"])
+        self.n_evaluations = state["n_evaluations"]
+        self.best_return = state["best_return"]
+        n_lost = self.source.load_state_dict(state["source"])
+        set_global_generator_state(state["generators"])
+        return n_lost
+
+    def load_policy_state(self, state: dict[str, Any]) -> None:
+        """Restore networks and normaliser only."""
+        self.policy.load_state_dict(state["policy"])
+
+    def close(self) -> None:
+        """Close all environments; safe to call twice."""
+        self.train_env.close()
+        if self._eval_env is not None:
+            self._eval_env.close()
+            self._eval_env = None

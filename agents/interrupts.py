@@ -1,0 +1,69 @@
+"""Ctrl-C and SIGTERM: finish the epoch, save, and say how to go on."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from utils.errors import RunFailedError
+
+GRACE_SECONDS = 20
+"""How long the running epoch may take to end after the first signal."""
+
+
+class RunInterruptedError(RunFailedError):
+    """Training was stopped in the middle of an epoch; that epoch's work is lost."""
+
+    def __init__(self, signal_number: int) -> None:
+        name = signal.Signals(signal_number).name
+        super().__init__(f"stopped by {name} in the middle of an epoch")
+        self.exit_code = 128 + signal_number
+
+
+class StopSignals:
+    """Turn the first SIGINT or SIGTERM into a request to stop, a second one into an exception.
+
+    A state can be saved without loss only between epochs, so the first signal lets the running
+    epoch end; one that takes longer than the grace period is left as if by a second signal.
+    """
+
+    def __init__(self, request_stop: Callable[[str], None]) -> None:
+        """Remember whom to ask.
+
+        Args:
+            request_stop: Called with the reason, from the main thread.
+        """
+        self._request_stop = request_stop
+        self._previous: dict[int, Any] = {}
+        self.received: int | None = None
+
+    def install(self) -> None:
+        """Take over the signals; called when fitting starts, after Lightning took SIGTERM."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
+            previous = signal.signal(number, self._handle)
+            self._previous.setdefault(number, previous)
+
+    def restore(self) -> None:
+        """Give the signals back."""
+        signal.alarm(0)
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+        self._previous.clear()
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        if self.received is not None:
+            raise RunInterruptedError(self.received)
+        self.received = number
+        name = signal.Signals(number).name
+        print(
+            f"\n{name}: stopping after this epoch (at most {GRACE_SECONDS} s); "
+            "once more stops at once and loses the epoch",
+            file=sys.stderr,
+            flush=True,
+        )
+        self._request_stop(f"interrupted by {name}")
+        signal.alarm(GRACE_SECONDS)

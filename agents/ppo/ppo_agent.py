@@ -1,0 +1,125 @@
+"""Proximal policy optimisation.
+
+Schulman et al. 2017, "Proximal Policy Optimization Algorithms", algorithm 1.
+"""
+
+from __future__ import annotations
+
+import gymnasium as gym
+import torch
+from torch import Tensor
+from typing_extensions import override
+
+from agents.base_agent import BaseAgent, UpdateLosses
+from agents.ppo.ppo_losses import (
+    approximate_kl,
+    clipped_fraction,
+    clipped_policy_loss,
+    value_loss,
+)
+from agents.rollout_setup import build_collector, build_rollout_buffer
+from utils.config import PPOConfig
+from utils.dataloaders import RolloutSource
+from utils.optimization import build_optimizer
+from utils.policy_factory import ActorCritic, build_policy, policy_settings_from_config
+from utils.returns import explained_variance, generalized_advantage, standardize
+from utils.rollouts import Minibatch, RolloutBuffer
+from utils.seeding import derive_seed
+
+# The update stops when the estimated KL passes this multiple of `target_kl`, as is usual.
+KL_TOLERANCE = 1.5
+
+
+class PPOAgent(BaseAgent):
+    """Actor and critic learn from each rollout in several passes over shuffled minibatches."""
+
+    config: PPOConfig
+
+    @override
+    def build_models(self, observation_space: gym.Space, action_space: gym.Space) -> ActorCritic:
+        settings = policy_settings_from_config(self.config, has_critic=True)
+        return build_policy(observation_space, action_space, settings)
+
+    @override
+    def build_source(self) -> RolloutSource:
+        config = self.config
+        return RolloutSource(
+            build_collector(self.train_env, self.policy, config, device=self.compute_device),
+            build_rollout_buffer(self.train_env, self.policy, n_steps=config.n_steps),
+            collect=lambda collector, buffer: collector.collect(buffer, n_steps=config.n_steps),
+            batch_size=lambda: config.resolved_batch_size,
+            n_passes=config.n_epochs,
+            seed=derive_seed(config.seed, "minibatch"),
+        )
+
+    @override
+    def build_optimizer(self) -> torch.optim.Optimizer:
+        return build_optimizer(
+            self.config.optimizer,
+            self.policy.parameters(),
+            lr=self.hyperparameters["policy_lr"],
+            kwargs=self.config.optimizer_kwargs,
+        )
+
+    @override
+    def compute_targets(self, buffer: RolloutBuffer) -> tuple[Tensor, Tensor]:
+        rows = buffer.rows
+        advantage, returns = generalized_advantage(
+            reward=rows(buffer.reward),
+            value=rows(buffer.value),
+            next_value=rows(buffer.next_value),
+            terminated=rows(buffer.terminated),
+            done=rows(buffer.done),
+            gamma=self.config.gamma,
+            gae_lambda=self.config.gae_lambda,
+        )
+        explained = float(explained_variance(value=rows(buffer.value), returns=returns))
+        if explained == explained:  # undefined where the returns do not vary
+            self.recorder.record("train/ppo/explained_variance", explained)
+        if self.config.normalize_advantages == "rollout":
+            advantage = standardize(advantage)
+        return advantage, returns
+
+    @override
+    def losses_for_batch(self, minibatch: Minibatch) -> UpdateLosses:
+        config, hp = self.config, self.hyperparameters
+        new = self.policy.evaluate_actions(minibatch.observation, minibatch.action)
+        advantage = minibatch.advantage
+        if config.normalize_advantages == "batch":
+            advantage = standardize(advantage)
+        policy = clipped_policy_loss(
+            logprob=new.logprob,
+            old_logprob=minibatch.old_logprob,
+            advantage=advantage,
+            clip_range=hp["clip_range"],
+        ).mean()
+        value = value_loss(
+            value=new.value,
+            old_value=minibatch.old_value,
+            returns=minibatch.returns,
+            clip_range_vf=hp.get("clip_range_vf"),
+        ).mean()
+        entropy = new.entropy.mean()
+        total = policy + hp["vf_coef"] * value - hp["ent_coef"] * entropy
+        with torch.no_grad():
+            kl = approximate_kl(logprob=new.logprob, old_logprob=minibatch.old_logprob).mean()
+            clipped = clipped_fraction(
+                logprob=new.logprob,
+                old_logprob=minibatch.old_logprob,
+                clip_range=hp["clip_range"],
+            ).mean()
+        stops = config.target_kl is not None and float(kl) > KL_TOLERANCE * config.target_kl
+        return UpdateLosses(
+            total,
+            {
+                "train/loss/total": total,
+                "train/loss/policy": policy,
+                "train/loss/value": value,
+                "train/loss/entropy": -entropy,
+                "train/policy/entropy": entropy,
+                "train/ppo/approx_kl": kl,
+                "train/ppo/clip_fraction": clipped,
+                "train/ppo/kl_stopped": torch.full_like(kl, float(stops)),
+            },
+            stops_update=stops,
+        )

@@ -1,0 +1,58 @@
+"""Any torch optimiser by its name."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from utils.errors import ConfigError
+
+
+def build_optimizer(
+    name: str, parameters: Iterable[nn.Parameter], *, lr: float, kwargs: Mapping[str, Any]
+) -> torch.optim.Optimizer:
+    """Build `torch.optim.<name>`; the fused kernel is taken where the class has one.
+
+    Args:
+        name: Class name in `torch.optim`.
+        parameters: What is optimised.
+        lr: Learning rate at the start.
+        kwargs: Further arguments of the class; they win over the defaults here.
+
+    Raises:
+        ConfigError: No such optimiser (the nearest is named), or an argument that it refuses.
+    """
+    known = [
+        key
+        for key, value in vars(torch.optim).items()
+        if isinstance(value, type)
+        and issubclass(value, torch.optim.Optimizer)
+        and value is not torch.optim.Optimizer
+    ]
+    if name not in known:
+        nearest = difflib.get_close_matches(name, known, 1) or sorted(known)
+        raise ConfigError(f"optimizer: '{name}' is not in torch.optim; did you mean {nearest[0]}?")
+    optimizer_class = getattr(torch.optim, name)
+    accepted = inspect.signature(optimizer_class).parameters
+    unknown = [key for key in kwargs if key not in accepted]
+    if unknown:
+        raise ConfigError(
+            f"optimizer_kwargs: {name} takes no argument {', '.join(unknown)}; "
+            f"it takes {', '.join(key for key in accepted if key not in ('params', 'lr'))}"
+        )
+    defaults = {"fused": True} if "fused" in accepted and not kwargs.get("foreach") else {}
+    try:
+        return optimizer_class(parameters, lr=lr, **(defaults | dict(kwargs)))
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"optimizer_kwargs: {name}: {error}") from error
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, lr: float) -> None:
+    """Set the learning rate of every parameter group."""
+    for group in optimizer.param_groups:
+        group["lr"] = lr

@@ -1,0 +1,72 @@
+"""Backward, clip, step: in one place."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+class GradientGroups:
+    """Which parameters of a policy belong to the actor head, the critic head and the trunk."""
+
+    NAMES = ("actor_head", "critic_head", "trunk")
+
+    def __init__(self, model: nn.Module) -> None:
+        """Sort the parameters of `model` by name."""
+        self.parameters: list[nn.Parameter] = []
+        groups: list[int] = []
+        for name, parameter in model.named_parameters():
+            if not parameter.requires_grad:
+                continue
+            prefix = name.split(".")[0]
+            groups.append(self.NAMES.index(prefix) if prefix in self.NAMES else 2)
+            self.parameters.append(parameter)
+        self._groups = torch.tensor(groups)
+
+    def norms(self, per_parameter: Tensor) -> dict[str, float]:
+        """Combine gradient norms of parameters into norms of groups, averaged over steps.
+
+        Args:
+            per_parameter: (n_steps, n_parameters) L2 norms.
+
+        Returns:
+            Mean L2 norm of each group that has parameters.
+        """
+        squares = per_parameter.cpu().square()
+        return {
+            name: float(squares[:, self._groups == k].sum(dim=1).sqrt().mean())
+            for k, name in enumerate(self.NAMES)
+            if bool((self._groups == k).any())
+        }
+
+
+def optimizer_step(
+    loss: Tensor,
+    optimizer: torch.optim.Optimizer,
+    parameters: list[nn.Parameter],
+    *,
+    max_grad_norm: float | None,
+) -> Tensor:
+    """Take one optimiser step down the gradient of `loss`.
+
+    Args:
+        loss: Scalar.
+        optimizer: Holds `parameters`.
+        parameters: All must take part in the loss.
+        max_grad_norm: Scale the gradient of all parameters together down to this L2 norm; None
+            leaves it.
+
+    Returns:
+        (n_parameters,) L2 norm of each parameter's gradient before clipping; not yet read back
+        from the device.
+    """
+    optimizer.zero_grad(set_to_none=True)
+    loss.backward()
+    gradients = [p.grad if p.grad is not None else torch.zeros_like(p) for p in parameters]
+    # One fused call for all parameters: separate norms cost more than a small network's backward.
+    norms = torch.stack(torch._foreach_norm(gradients))
+    if max_grad_norm is not None:
+        scale = (max_grad_norm / (norms.norm() + 1e-6)).clamp_max_(1.0)
+        torch._foreach_mul_(gradients, scale)
+    optimizer.step()
+    return norms

@@ -1,0 +1,38 @@
+"""A Lightning trainer that only drives the loop; everything else is passed in."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Sequence
+
+from lightning.pytorch import Callback, Trainer
+
+
+def build_trainer(*, device: str, callbacks: Sequence[Callback]) -> Trainer:
+    """Build a trainer for agents.
+
+    The loop runs until a callback or the agent asks it to stop. Lightning's own logging,
+    checkpoints, progress bar and validation are off: rows are written once per epoch, checkpoints
+    hold environments and generators too, and evaluation is made of episodes, not of batches.
+
+    Args:
+        device: "cpu" or "cuda".
+        callbacks: In the order in which they run at the end of an epoch.
+    """
+    # Lightning announces devices and advises loader workers; neither applies here.
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", module=r"lightning\.pytorch", category=UserWarning)
+    return Trainer(
+        accelerator="gpu" if device == "cuda" else "cpu",
+        devices=1,
+        max_epochs=-1,
+        num_sanity_val_steps=0,
+        limit_val_batches=0,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        use_distributed_sampler=False,
+        callbacks=list(callbacks),
+    )
