@@ -1,0 +1,1 @@
+"""Clips each reward for the learner."""

@@ -1,0 +1,1 @@
+"""Ends the learner's episode whenever a life is lost."""

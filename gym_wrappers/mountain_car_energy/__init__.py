@@ -1,0 +1,1 @@
+"""Rewards the energy that the mountain car gains."""

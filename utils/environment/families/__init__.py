@@ -1,0 +1,1 @@
+"""One module per family of environments: how ids are found and what is special about them."""

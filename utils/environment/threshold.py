@@ -1,0 +1,23 @@
+"""The mean return that counts as solved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gymnasium.vector import VectorEnv
+
+
+def resolve_reward_threshold(config: Any, env: VectorEnv) -> float | None:
+    """Return the threshold of a run, or None where there is none.
+
+    The first that is set counts: `config.reward_threshold`, `config.spec.solved_threshold`, the
+    environment's own.
+
+    Args:
+        config: The run's config.
+        env: The built vector env.
+    """
+    for threshold in (config.reward_threshold, config.spec.solved_threshold):
+        if threshold is not None:
+            return float(threshold)
+    return env.reward_threshold

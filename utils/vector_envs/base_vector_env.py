@@ -1,0 +1,186 @@
+"""What every vector env here has in common: facts, spaces, seeding of action spaces."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from utils.errors import EnvironmentFailedError
+from utils.vector_envs.step_arrays import StepArrays
+
+_DEFAULT_RENDER_FPS = 30
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EnvFacts:
+    """What is known of an environment beside its spaces.
+
+    Attributes:
+        env_id: Its id.
+        max_episode_steps: Limit after which an episode is truncated, or None.
+        reward_threshold: Mean return that counts as solved, or None.
+        render_fps: Frames per second of its pictures.
+        render_mode: The mode it renders in, or None.
+        reports_raw_reward: A wrapper changes the reward.
+        reports_episode_over: A wrapper changes where episodes end.
+    """
+
+    env_id: str
+    max_episode_steps: int | None
+    reward_threshold: float | None
+    render_fps: int
+    render_mode: str | None
+    reports_raw_reward: bool
+    reports_episode_over: bool
+
+
+def find_reward_source(env: gym.Env) -> gym.Env | None:
+    """Return the innermost wrapper that changes the reward: its `raw_reward` is the true one."""
+    return _innermost(env, "changes_reward")
+
+
+def find_termination_source(env: gym.Env) -> gym.Env | None:
+    """Return the innermost wrapper that changes where episodes end: it has `episode_over`."""
+    return _innermost(env, "changes_termination")
+
+
+def _innermost(env: gym.Env, attribute: str) -> gym.Env | None:
+    found = None
+    while isinstance(env, gym.Wrapper):
+        if getattr(type(env), attribute, False):
+            found = env
+        env = env.env
+    return found
+
+
+def read_facts(env: gym.Env, *, env_id: str) -> EnvFacts:
+    """Read the facts of one built environment."""
+    spec = env.spec
+    return EnvFacts(
+        env_id=env_id,
+        max_episode_steps=None if spec is None else spec.max_episode_steps,
+        reward_threshold=None if spec is None else spec.reward_threshold,
+        render_fps=int(env.metadata.get("render_fps") or _DEFAULT_RENDER_FPS),
+        render_mode=env.render_mode,
+        reports_raw_reward=find_reward_source(env) is not None,
+        reports_episode_over=find_termination_source(env) is not None,
+    )
+
+
+class BaseVectorEnv(VectorEnv):
+    """A vector env with SAME_STEP autoreset and arrays in and out.
+
+    `step` returns arrays that stay valid until the next `step` has returned; whoever keeps them
+    longer copies them. `terminated` and `truncated` are never both true: where an environment
+    reports both, the decision process has ended and `terminated` wins, unless it was built with
+    `timeout_sets_terminated` (a family that reports a time-out as both), where `truncated` does.
+
+    Where something ended, `infos["final_obs"]` is shaped like the observation, and its rows count
+    where `infos["_final_obs"]` (N,) bool is true. `infos["raw_reward"]` (N,) float64 is there
+    when a wrapper changes the reward, `infos["episode_over"]` (N,) bool when a wrapper changes
+    where episodes end. Actions are values of `action_space` itself: a Discrete space with a start
+    gets start, start + 1, ...
+
+    Attributes:
+        max_episode_steps: Limit after which an episode is truncated, or None.
+        reward_threshold: Mean return that counts as solved, or None.
+        render_fps: Frames per second of its pictures.
+        env_id: The environment's id.
+        vectorization_name: "sync" or "async".
+        can_restore_state: Whether `set_state` goes on with the saved episodes.
+    """
+
+    vectorization_name: str
+    can_restore_state: bool
+
+    def _describe(
+        self,
+        facts: EnvFacts,
+        *,
+        n_envs: int,
+        observation_space: gym.Space,
+        action_space: gym.Space,
+        metadata: dict[str, Any],
+    ) -> None:
+        self.facts = facts
+        self.num_envs = n_envs
+        self.single_observation_space = observation_space
+        # A copy: seeding it must not touch what the first environment draws from its own.
+        self.single_action_space = copy.deepcopy(action_space)
+        self.observation_space = batch_space(observation_space, n_envs)
+        self.action_space = batch_space(action_space, n_envs)
+        self.metadata = {**metadata, "autoreset_mode": AutoresetMode.SAME_STEP}
+        self.render_mode = facts.render_mode
+        self.env_id = facts.env_id
+        self.max_episode_steps = facts.max_episode_steps
+        self.reward_threshold = facts.reward_threshold
+        self.render_fps = facts.render_fps
+        self._action_shape = self.action_space.shape
+        self._action_dtype = np.dtype(self.single_action_space.dtype)
+
+    def _seed_action_spaces(self, seed: int) -> None:
+        self.action_space.seed(seed)
+        self.single_action_space.seed(seed)
+
+    def _check_actions(self, actions: Any) -> np.ndarray:
+        """Assert the shape and kind of a batch of actions; return it as an array."""
+        actions = np.asarray(actions)
+        assert actions.shape == self._action_shape, (actions.shape, self._action_shape)
+        if actions.dtype != self._action_dtype:
+            assert np.can_cast(actions.dtype, self._action_dtype, "same_kind"), (
+                actions.dtype,
+                self._action_dtype,
+            )
+        return actions
+
+    def _assemble(self, leaves: list[np.ndarray]) -> Any:
+        """Return leaf arrays as the observation: one array, or a dict of them."""
+        space = self.single_observation_space
+        if not isinstance(space, gym.spaces.Dict):
+            return leaves[0]
+        return dict(zip(space.spaces, leaves, strict=True))
+
+    def _build_infos(self, arrays: StepArrays, *, has_done: bool) -> dict[str, Any]:
+        infos: dict[str, Any] = {}
+        if has_done:
+            infos["final_obs"] = self._assemble(arrays.final_observations)
+            infos["_final_obs"] = arrays.terminated | arrays.truncated
+        if self.facts.reports_raw_reward:
+            infos["raw_reward"] = arrays.raw_rewards
+        if self.facts.reports_episode_over:
+            infos["episode_over"] = arrays.episode_over
+        return infos
+
+    def _export_generators(self) -> dict[str, Any]:
+        return {
+            "action_space": self.action_space.np_random.bit_generator.state,
+            "single_action_space": self.single_action_space.np_random.bit_generator.state,
+        }
+
+    def _load_generators(self, state: dict[str, Any]) -> None:
+        self.action_space.np_random.bit_generator.state = state["action_space"]
+        self.single_action_space.np_random.bit_generator.state = state["single_action_space"]
+
+
+def describe_failure(error: BaseException, *, env_index: int, env_id: str, when: str) -> str:
+    """Return one line that names the environment, the moment and the original exception."""
+    text = str(error).strip()
+    return (
+        f"environment {env_index} ({env_id}) raised {type(error).__name__} {when}"
+        f"{': ' + text if text else ''}"
+    )
+
+
+def environment_failed(
+    error: BaseException, *, env_index: int, env_id: str, when: str
+) -> EnvironmentFailedError:
+    """Build the error for an exception that an environment raised."""
+    return EnvironmentFailedError(
+        describe_failure(error, env_index=env_index, env_id=env_id, when=when)
+    )
