@@ -1,0 +1,117 @@
+"""The settings of PPO."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, PlainValidator
+from pydantic_core import PydanticCustomError
+
+from utils.config.algos.on_policy import OnPolicyConfig
+from utils.config.fields import PositiveInteger, PositiveNumber, UnitNumber
+from utils.config.problems import Problem
+from utils.config.schedule_spec import OptionalScheduleField, ScheduleField
+
+
+def _batch_size(value: Any) -> int | float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        valid = False
+    elif isinstance(value, float) and value > 1:
+        valid, value = value.is_integer(), int(value)
+    else:
+        valid = value > 0
+    if not valid:
+        raise PydanticCustomError(
+            "batch_size", "must be a whole number >= 1 or a fraction of the rollout in (0, 1.0]"
+        )
+    result: int | float = value
+    return result
+
+
+class PPOConfig(OnPolicyConfig):
+    """Proximal policy optimisation (Schulman et al., 2017)."""
+
+    algo_id: Literal["ppo"] = Field(description="The algorithm.")
+    n_steps: PositiveInteger = Field(description="Vector steps of one rollout, >= 1.")
+    n_epochs: PositiveInteger = Field(default=10, description="Passes over each rollout, >= 1.")
+    batch_size: Annotated[int | float, PlainValidator(_batch_size)] = Field(
+        description=(
+            "Samples of a minibatch, >= 1, a divisor of n_envs * n_steps; or, with a decimal "
+            "point, the fraction of the rollout in (0, 1.0]: 1.0 is the whole rollout, 1 is one "
+            "sample."
+        )
+    )
+    gae_lambda: UnitNumber = Field(
+        default=0.95, description="Decay of the advantage trace, 0 to 1."
+    )
+    clip_range: ScheduleField = Field(
+        default=0.2, description="How far the probability ratio may leave 1 to gain anything, >= 0."
+    )
+    clip_range_vf: OptionalScheduleField = Field(
+        default=None,
+        description="How far a value may move in one update, in return units; null: free.",
+    )
+    target_kl: PositiveNumber | None = Field(
+        default=None,
+        description="Divergence from the old policy that ends an update, nats; null: never.",
+    )
+    normalize_advantages: Literal["batch", "rollout", "none"] = Field(
+        default="batch", description="Over which samples advantages get mean 0 and deviation 1."
+    )
+
+    @property
+    def rollout_size(self) -> int:
+        """Samples of one rollout."""
+        return self.n_envs * self.n_steps
+
+    @property
+    def resolved_batch_size(self) -> int:
+        """Samples of one minibatch: `batch_size`, or its fraction of the rollout rounded down."""
+        if isinstance(self.batch_size, int):
+            return self.batch_size
+        # The tiny addition undoes binary rounding: 0.29 * 100 is 28.999999999999996.
+        return math.floor(self.batch_size * self.rollout_size + 1e-9)
+
+    @property
+    def n_minibatches(self) -> int:
+        """Minibatches of one pass over a rollout."""
+        return self.rollout_size // self.resolved_batch_size
+
+    def find_inconsistencies(self) -> list[Problem]:
+        """List what does not fit together in rollout, minibatch and normalisation."""
+        fault = _minibatch_fault(self)
+        return [Problem(("batch_size", "n_envs", "n_steps"), fault)] if fault else []
+
+
+def _minibatch_fault(config: PPOConfig) -> str | None:
+    rollout, batch = config.rollout_size, config.resolved_batch_size
+    written = f"batch_size {config.batch_size}"
+    if batch != config.batch_size:
+        written += f" of the rollout is {batch} samples, which"
+    origin = f"the rollout of {rollout} samples (n_envs {config.n_envs} x n_steps {config.n_steps})"
+    if batch == 0:
+        return f"{written} is no whole sample of {origin}"
+    if batch > rollout:
+        return f"{written} exceeds {origin}"
+    if rollout % batch:
+        count, rest = divmod(rollout, batch)
+        return (
+            f"{written} does not divide {origin}: {rollout} = {count} x {batch} + {rest}; "
+            f"nearest sizes that do: {_nearest_divisors(rollout, batch)}"
+        )
+    if batch == 1 and config.normalize_advantages == "batch":
+        return (
+            f"{written} is a single sample, which has no deviation to normalise by: raise "
+            "batch_size (1.0 is the whole rollout) or set normalize_advantages to rollout or none"
+        )
+    if rollout == 1 and config.normalize_advantages == "rollout":
+        return f"normalize_advantages: rollout needs more than one sample, {origin}"
+    return None
+
+
+def _nearest_divisors(rollout: int, batch: int) -> str:
+    divisors = [size for size in range(1, rollout + 1) if rollout % size == 0]
+    below = max(size for size in divisors if size < batch)
+    above = min(size for size in divisors if size > batch)
+    return f"{below} and {above}"

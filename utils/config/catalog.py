@@ -1,0 +1,163 @@
+"""The config files that there are: finding one by its id, and listing all."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from utils.config.problems import did_you_mean, nearest
+from utils.config.yaml_reader import YamlDocument, read_yaml
+from utils.errors import ConfigError
+
+CONFIG_DIR = Path(__file__).resolve().parents[2] / "config" / "environments"
+BASE_BLOCK = "_base"
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentFile:
+    """One environment's config file: its `_base` block and its variants."""
+
+    name: str
+    """The part of a config id before the colon."""
+    document: YamlDocument
+    base: dict[str, Any]
+    variants: dict[str, dict[str, Any]]
+
+    @property
+    def config_ids(self) -> list[str]:
+        """The ids of its variants, in the order of the file."""
+        return [f"{self.name}:{variant}" for variant in self.variants]
+
+
+def find_variant(config_id: str, *, config_dir: Path) -> tuple[EnvironmentFile, str]:
+    """Find the file and the variant that a config id names.
+
+    Args:
+        config_id: `<env>:<variant>`; the environment may contain slashes.
+        config_dir: Folder of the config files.
+
+    Returns:
+        The file and the name of the variant.
+
+    Raises:
+        ConfigError: There is no such file or variant (the nearest are named), or the file is
+            faulty.
+    """
+    name, colon, variant = config_id.rpartition(":")
+    if not colon:
+        name, variant = config_id, ""
+    path = config_dir / f"{name.replace('/', '-')}.yaml"
+    if not name:
+        raise ConfigError(f"'{config_id}' is no config id: write <env>:<variant>")
+    if not path.is_file():
+        raise ConfigError(_unknown_environment(name, config_dir))
+    file = read_environment_file(path)
+    if variant in file.variants:
+        return file, variant
+    known = ", ".join(file.config_ids) or "none"
+    if not variant:
+        raise ConfigError(f"config id '{config_id}' names no variant; there are: {known}")
+    hint = did_you_mean(variant, file.variants)
+    raise ConfigError(f"unknown variant '{variant}' of {file.name}{hint} (there are: {known})")
+
+
+def read_environment_file(path: Path) -> EnvironmentFile:
+    """Read a config file and part it into its base and its variants.
+
+    Raises:
+        ConfigError: The file is no YAML, or a block at the top is no mapping.
+    """
+    document = read_yaml(path)
+    problems = [
+        f"{document.place((key,))}: '{key}' at the top of the file is no variant (a mapping): "
+        f"it belongs under '{BASE_BLOCK}' or under a variant"
+        for key, value in document.data.items()
+        if not isinstance(value, dict) and (key == BASE_BLOCK or not key.startswith("_"))
+    ]
+    if problems:
+        raise ConfigError("\n".join(problems))
+    base = document.data.get(BASE_BLOCK, {})
+    env_id = base.get("env_id")
+    # A file name cannot hold the slash of an id such as ALE/Pong-v5.
+    is_own = isinstance(env_id, str) and env_id.replace("/", "-") == path.stem
+    return EnvironmentFile(
+        name=str(env_id) if is_own else path.stem,
+        document=document,
+        base=base,
+        variants={key: block for key, block in document.data.items() if not key.startswith("_")},
+    )
+
+
+def environment_files(config_dir: Path) -> Iterator[EnvironmentFile]:
+    """Yield every config file of a folder, by name.
+
+    Raises:
+        ConfigError: The folder holds none, or a file is faulty.
+    """
+    paths = sorted(config_dir.glob("*.yaml"), key=lambda path: path.stem.lower())
+    if not paths:
+        raise ConfigError(f"no config files in {config_dir}")
+    for path in paths:
+        yield read_environment_file(path)
+
+
+def list_configs(pattern: str = "", *, config_dir: Path | None = None) -> str:
+    """Write a table of environments: id, variants, solved threshold and summary.
+
+    Args:
+        pattern: Text that an id must contain, or a glob such as `*:reinforce`; case does not
+            matter; "" for all.
+        config_dir: Folder of the config files; None for the project's own.
+
+    Returns:
+        The table, without a final line break.
+
+    Raises:
+        ConfigError: Nothing matches, or a file is faulty.
+    """
+    directory = config_dir or CONFIG_DIR
+    files = list(environment_files(directory))
+    rows = [_row(file, shown) for file in files if (shown := _matching(file, pattern))]
+    if not rows:
+        hint = did_you_mean(pattern, [file.name for file in files])
+        raise ConfigError(f"no environment matches '{pattern}'{hint}")
+    table = [("environment", "variants", "solved at", "task"), *rows]
+    widths = [max(len(row[column]) for row in table) for column in range(3)]
+    return "\n".join(
+        f"{row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]}".rstrip()
+        for row in table
+    )
+
+
+def _matching(file: EnvironmentFile, pattern: str) -> list[str]:
+    """Return the variants to show: all if the environment matches, else those that do."""
+    if _fits(file.name, pattern):
+        return list(file.variants)
+    return [variant for variant in file.variants if _fits(f"{file.name}:{variant}", pattern)]
+
+
+def _fits(name: str, pattern: str) -> bool:
+    name, pattern = name.lower(), pattern.lower()
+    return pattern in name or fnmatch.fnmatchcase(name, pattern)
+
+
+def _row(file: EnvironmentFile, variants: list[str]) -> tuple[str, str, str, str]:
+    spec = file.base.get("spec")
+    spec = spec if isinstance(spec, dict) else {}
+    solved = spec.get("solved_threshold")
+    shown = f"{solved:g}" if isinstance(solved, int | float) else "-"
+    return file.name, ", ".join(variants), shown, str(spec.get("summary", ""))
+
+
+def _unknown_environment(name: str, config_dir: Path) -> str:
+    # Names are read from the files only where one holds a slash: reading all would be slow.
+    stems = [path.stem for path in config_dir.glob("*.yaml")]
+    found = nearest(name.replace("/", "-"), stems, count=3)
+    names = [read_environment_file(config_dir / f"{stem}.yaml").name for stem in found]
+    if names:
+        listed = " or ".join(f"'{name}'" for name in names)
+        return f"unknown environment '{name}': did you mean {listed}?"
+    return f"unknown environment '{name}': `train.py --list-envs` lists them all"

@@ -1,0 +1,160 @@
+"""Making a config: file, sweep and command line laid over each other, then checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from utils.config.algos import CONFIG_CLASSES
+from utils.config.catalog import BASE_BLOCK, CONFIG_DIR, EnvironmentFile, find_variant
+from utils.config.layers import Layers, Place
+from utils.config.messages import problems_of, tell
+from utils.config.overrides import Override, apply_overrides, parse_override, sweep_overrides
+from utils.config.problems import Problem, did_you_mean
+from utils.config.schema import Config
+from utils.config.validate import find_ineffective_options
+from utils.config.yaml_reader import KeyPath
+from utils.errors import ConfigError
+
+_BASE, _VARIANT, _SWEEP, _COMMAND_LINE = range(4)
+
+
+def load_config(
+    config_id: str,
+    overrides: Sequence[str | Override] = (),
+    *,
+    config_dir: Path | str | None = None,
+    sweep: Mapping[str, Any] | None = None,
+) -> Config:
+    """Load the config of one run: base, then variant, then sweep, then command line.
+
+    Args:
+        config_id: `<env>:<variant>`, such as `CartPole-v1:ppo` or `ALE/Pong-v5:ppo`.
+        overrides: Settings of the command line, `key.path=value` or already read.
+        config_dir: Folder of the config files; None for the project's own.
+        sweep: Settings of a sweep's trial, nested or dotted.
+
+    Returns:
+        The config of the variant's algorithm, checked and frozen.
+
+    Raises:
+        ConfigError: Anything is wrong with the id, the file or the settings; one line for each
+            problem, with its place.
+    """
+    directory = Path(config_dir) if config_dir is not None else CONFIG_DIR
+    file, variant = find_variant(config_id, config_dir=directory)
+    layers = Layers()
+    _lay_block(layers, file, BASE_BLOCK, file.base, _BASE)
+    _lay_block(layers, file, variant, file.variants[variant], _VARIANT)
+    given, problems = _read_overrides(overrides)
+    problems += apply_overrides(layers, sweep_overrides(sweep or {}), layer=_SWEEP)
+    problems += apply_overrides(layers, given, layer=_COMMAND_LINE)
+    if problems:
+        raise ConfigError("\n".join(problems))
+    _choose_evaluation_unit(layers)
+    return _check(layers, file, variant)
+
+
+def _lay_block(
+    layers: Layers, file: EnvironmentFile, name: str, block: dict[str, Any], layer: int
+) -> None:
+    section = f"'{name}'" if name == BASE_BLOCK else f"variant '{name}'"
+    layers.merge(
+        block, lambda path: Place(file.document.place((name, *path)), layer, section=section)
+    )
+
+
+def _read_overrides(overrides: Iterable[str | Override]) -> tuple[list[Override], list[str]]:
+    given: list[Override] = []
+    problems: list[str] = []
+    for override in overrides:
+        try:
+            given.append(override if isinstance(override, Override) else parse_override(override))
+        except ConfigError as error:
+            problems.append(str(error))
+    return given, problems
+
+
+def _choose_evaluation_unit(layers: Layers) -> None:
+    """Of the two periods of evaluation, let the one from the later layer switch off the other."""
+    keys = ("eval_freq_epochs", "eval_freq_timesteps")
+    if any(layers.data.get(key) is None for key in keys):
+        return
+    by_epochs, by_timesteps = (layers.layer_of(key) or 0 for key in keys)
+    if by_epochs != by_timesteps:
+        earlier = keys[0] if by_epochs < by_timesteps else keys[1]
+        layers.data[earlier] = None
+
+
+def _check(layers: Layers, file: EnvironmentFile, variant: str) -> Config:
+    top = Place(file.document.place((variant,)), _VARIANT, section=f"variant '{variant}'")
+    config_class = _config_class(layers, top)
+    problems = _derived_key_problems(layers.data)
+    data = {**layers.data, "config_id": f"{file.name}:{variant}"}
+    config: Config | None = None
+    try:
+        config = config_class.model_validate(data)
+    except ValidationError as error:
+        found = _problems(error, config_class)
+        problems += found + _contradictions_among_valid(data, found, config_class)
+    if config is not None:
+        problems += find_ineffective_options(config, layer_of=layers.layer_of)
+    if config is None or problems:
+        raise _refusal(problems, layers, top)
+    return config
+
+
+def _config_class(layers: Layers, top: Place) -> type[Config]:
+    algo_id = layers.data.get("algo_id")
+    if isinstance(algo_id, str) and algo_id in CONFIG_CLASSES:
+        return CONFIG_CLASSES[algo_id]
+    known = ", ".join(CONFIG_CLASSES)
+    if algo_id is None:
+        message = f"missing key 'algo_id' (known: {known})"
+    else:
+        hint = did_you_mean(str(algo_id), CONFIG_CLASSES)
+        message = f"unknown algo_id '{algo_id}'{hint} (known: {known})"
+    raise _refusal([Problem(("algo_id",), message)], layers, top)
+
+
+def _derived_key_problems(data: Mapping[str, Any]) -> list[Problem]:
+    message = "'{}' is not a setting: the program writes it"
+    return [
+        Problem((key,), message.format(key))
+        for key in ("config_id", "schema_version")
+        if key in data
+    ]
+
+
+def _problems(error: ValidationError, config_class: type[Config]) -> list[Problem]:
+    siblings = {name: other for name, other in CONFIG_CLASSES.items() if other is not config_class}
+    return problems_of(error, config_class, siblings=siblings)
+
+
+def _contradictions_among_valid(
+    data: Mapping[str, Any], found: list[Problem], config_class: type[Config]
+) -> list[Problem]:
+    """Look for contradictions among the settings that are valid each by itself."""
+    faulty = {key.split(".")[0] for problem in found for key in problem.keys}
+    try:
+        config_class.model_validate({key: data[key] for key in data if key not in faulty})
+    except ValidationError as error:
+        return [
+            problem
+            for problem in _problems(error, config_class)
+            if not faulty & {key.split(".")[0] for key in problem.keys}
+        ]
+    return []
+
+
+def _refusal(problems: list[Problem], layers: Layers, top: Place) -> ConfigError:
+    def prefix_of(problem: Problem) -> str:
+        paths: list[KeyPath] = [tuple(key.split(".")) for key in problem.keys]
+        places = [place for path in paths if (place := layers.find_place(path))]
+        place = max(places, key=lambda place: place.layer, default=top)
+        return f"{place.label}: {place.section}: " if place.section else f"{place.label}: "
+
+    return ConfigError(tell(problems, prefix_of))

@@ -1,0 +1,145 @@
+"""Faults that the schema finds, told as a person needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from utils.config.problems import Problem, did_you_mean, nearest
+
+_WANTED = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "true or false",
+    "string_type": "text",
+    "dict_type": "a mapping of keys to values",
+    "model_type": "a mapping of keys to values",
+    "tuple_type": "a list in brackets",
+}
+_BOUNDS = {"greater_than": "> {gt}", "greater_than_equal": ">= {ge}", "less_than_equal": "<= {le}"}
+
+
+def problems_of(
+    error: ValidationError,
+    model: type[BaseModel],
+    *,
+    siblings: Mapping[str, type[BaseModel]],
+) -> list[Problem]:
+    """Turn what pydantic found into problems.
+
+    Args:
+        error: The error raised by `model`.
+        model: The model that refused the data.
+        siblings: The models of the other algorithms by name, to tell that a key is one of theirs.
+
+    Returns:
+        One problem per fault, without places.
+    """
+    problems: list[Problem] = []
+    for details in error.errors(include_url=False):
+        context = details.get("ctx", {})
+        if "problems" in context:
+            problems.extend(context["problems"])
+            continue
+        path = [str(part) for part in details["loc"]]
+        if "subkey" in context:
+            path.append(context["subkey"])
+        key = ".".join(path)
+        if details["type"] in ("extra_forbidden", "schedule_key"):
+            message = _unknown_key(path, model, siblings)
+        else:
+            message = _wrong_value(key, details)
+        problems.append(Problem((key,), message))
+    return problems
+
+
+def _wrong_value(key: str, details: ErrorDetails) -> str:
+    kind, value = details["type"], details["input"]
+    context = details.get("ctx", {})
+    if kind == "missing":
+        return f"missing key '{key}'"
+    if kind == "literal_error":
+        return _wrong_choice(key, value, context["expected"])
+    if kind in _WANTED:
+        return f"'{key}' must be {_WANTED[kind]}, got {_show(value)}{_hint(kind, value)}"
+    if kind in _BOUNDS:
+        return f"'{key}' must be {_BOUNDS[kind].format(**context)}, got {_show(value)}"
+    if kind in ("too_long", "too_short"):
+        return f"'{key}' must have {context.get('max_length') or context['min_length']} entries"
+    message = details["msg"]
+    shown = details["input"].get(context["subkey"]) if "subkey" in context else value
+    return f"'{key}' {message[:1].lower()}{message[1:]}, got {_show(shown)}"
+
+
+def _wrong_choice(key: str, value: Any, expected: str) -> str:
+    choices = [choice.strip("'") for choice in expected.replace(" or ", ", ").split(", ")]
+    hint = did_you_mean(value, choices) if isinstance(value, str) else ""
+    return f"'{key}' must be one of {', '.join(choices)}, got {_show(value)}{hint}"
+
+
+def _hint(kind: str, value: Any) -> str:
+    if kind == "bool_type" and isinstance(value, str) and value.lower() in ("yes", "on"):
+        return ": did you mean true?"
+    if kind == "bool_type" and isinstance(value, str) and value.lower() in ("no", "off"):
+        return ": did you mean false?"
+    if kind == "string_type" and isinstance(value, bool | int | float):
+        return ": put it in quotes"
+    return ""
+
+
+def _show(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _unknown_key(
+    path: list[str],
+    model: type[BaseModel],
+    siblings: Mapping[str, type[BaseModel]],
+) -> str:
+    *parents, name = path
+    unknown = f"unknown key '{name}'" + (f" in '{'.'.join(parents)}'" if parents else "")
+    keys = dotted_keys(model)
+    elsewhere = [key for key in keys if key.split(".")[-1] == name]
+    if elsewhere:
+        return f"{unknown}: did you mean '{elsewhere[0]}'?"
+    owners = [algo for algo, other in siblings.items() if ".".join(path) in dotted_keys(other)]
+    if owners:
+        return f"{unknown}: it is a setting of {', '.join(owners)} only"
+    level = _keys_at(model, parents)
+    found = nearest(name, level)
+    if found:
+        return f"{unknown}: did you mean '{'.'.join([*parents, found[0]])}'?"
+    if parents:
+        return f"{unknown}{did_you_mean(name, keys)} (known: {', '.join(level)})"
+    return unknown + did_you_mean(name, keys)
+
+
+def _keys_at(model: type[BaseModel], parents: list[str]) -> list[str]:
+    prefix = "".join(f"{parent}." for parent in parents)
+    if not prefix:
+        return list(model.model_fields)
+    inner = [key for key in dotted_keys(model) if key.startswith(prefix)]
+    return [key.removeprefix(prefix) for key in inner] or ["start", "end", "from", "to"]
+
+
+def dotted_keys(model: type[BaseModel]) -> list[str]:
+    """List every key of a model, those of nested models with their path."""
+    keys = []
+    for name, field in model.model_fields.items():
+        keys.append(name)
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            keys.extend(f"{name}.{inner}" for inner in dotted_keys(field.annotation))
+    return keys
+
+
+def tell(problems: list[Problem], prefix_of: Callable[[Problem], str]) -> str:
+    """Write one line per problem, its place first, each line once."""
+    return "\n".join(dict.fromkeys(prefix_of(problem) + problem.message for problem in problems))

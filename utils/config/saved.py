@@ -1,0 +1,82 @@
+"""Configs as runs save them: JSON with a schema version, from which the run is rebuilt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from utils.config.algos import CONFIG_CLASSES
+from utils.config.messages import problems_of
+from utils.config.schema import SCHEMA_VERSION, Config
+from utils.config.yaml_reader import display_path
+from utils.errors import ConfigError
+
+MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+"""For each older schema version, the function that turns its form into that of the next."""
+
+
+def config_from_dict(data: Mapping[str, Any], *, source: str = "saved config") -> Config:
+    """Rebuild a config from what `Config.to_dict` returned.
+
+    Args:
+        data: The saved settings, with `schema_version`.
+        source: How messages name where they come from.
+
+    Returns:
+        A config equal to the one that was saved.
+
+    Raises:
+        ConfigError: The version is newer than this program, or a setting is missing or invalid;
+            one line per problem.
+    """
+    settings = _migrate(dict(data), source)
+    algo_id = settings.get("algo_id")
+    if not isinstance(algo_id, str) or algo_id not in CONFIG_CLASSES:
+        known = ", ".join(CONFIG_CLASSES)
+        raise ConfigError(f"{source}: unknown algo_id {algo_id!r} (known: {known})")
+    config_class = CONFIG_CLASSES[algo_id]
+    try:
+        return config_class.model_validate(settings)
+    except ValidationError as error:
+        problems = problems_of(error, config_class, siblings={})
+        lines = [f"{source}: {problem.message}" for problem in problems]
+        raise ConfigError("\n".join(lines)) from error
+
+
+def load_config_json(path: Path | str) -> Config:
+    """Rebuild the config of a run from its `config.json`.
+
+    Raises:
+        ConfigError: The file cannot be read, is no JSON object, or see config_from_dict.
+    """
+    source = display_path(Path(path))
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{source}: cannot be read: {error.strerror}") from error
+    except json.JSONDecodeError as error:
+        where = f"{source}:{error.lineno}:{error.colno}"
+        raise ConfigError(f"{where}: not valid JSON: {error.msg}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{source}: not valid JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise ConfigError(f"{source}: must hold a JSON object")
+    return config_from_dict(data, source=source)
+
+
+def _migrate(settings: dict[str, Any], source: str) -> dict[str, Any]:
+    version = settings.pop("schema_version", None)
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise ConfigError(f"{source}: 'schema_version' must be a whole number >= 1, got {version}")
+    if version > SCHEMA_VERSION:
+        raise ConfigError(
+            f"{source}: written by a newer program (schema version {version}, this one reads up "
+            f"to {SCHEMA_VERSION}): update the program"
+        )
+    for older in range(version, SCHEMA_VERSION):
+        settings = MIGRATIONS[older](settings)
+    return settings
