@@ -1,0 +1,21 @@
+"""Writes the metrics of each epoch: files, the console, and optional trackers."""
+
+from utils.loggers.console import ConsoleHandler, ConsoleWriter
+from utils.loggers.csv import CsvWriter
+from utils.loggers.jsonl import JsonlWriter, read_jsonl
+from utils.loggers.log_writer import LogWriter
+from utils.loggers.sparkline import sparkline
+from utils.loggers.tensorboard import TensorBoardWriter
+from utils.loggers.wandb import WandbWriter
+
+__all__ = [
+    "ConsoleHandler",
+    "ConsoleWriter",
+    "CsvWriter",
+    "JsonlWriter",
+    "LogWriter",
+    "TensorBoardWriter",
+    "WandbWriter",
+    "read_jsonl",
+    "sparkline",
+]

@@ -1,0 +1,193 @@
+"""The console: a table that is redrawn in place, or plain lines where that is not possible."""
+
+from __future__ import annotations
+
+import collections
+import logging
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import TextIO
+
+from utils.loggers import terminal
+from utils.loggers.number_text import format_duration, format_value
+from utils.loggers.progress import Progress, ProgressMeter
+from utils.loggers.table import Look, Title, render_table
+from utils.loggers.tracks import Tracks
+from utils.metrics.monitor import Alert
+from utils.metrics_config import MetricsConfig, load_metrics_config
+
+PLAIN_INTERVAL_SECONDS = 5.0
+_ALERT_SECONDS = 60.0
+_MAX_ALERTS = 3
+
+
+class ConsoleWriter:
+    """Show the metrics of the run to a person.
+
+    Between two refreshes an epoch only costs the update of the bounded histories. A console that
+    goes away (a closed terminal) ends the display, not the training.
+    """
+
+    def __init__(
+        self,
+        *,
+        config_id: str,
+        run_id: str,
+        max_timesteps: int,
+        log_interval_seconds: float = 1.0,
+        reward_threshold: float | None = None,
+        metrics_config: MetricsConfig | None = None,
+        stream: TextIO | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Prepare the display; nothing is shown before the first row.
+
+        Args:
+            config_id: `<env>:<variant>`.
+            run_id: Name of the run's folder.
+            max_timesteps: Budget of the whole run in environment steps, > 0.
+            log_interval_seconds: Shortest time between two refreshes of the table; plain lines
+                come at most every 5 seconds.
+            reward_threshold: The return at which the environment counts as solved, if it has one.
+            metrics_config: Order, precision and goals; `config/metrics.yaml` by default.
+            stream: Where to write; standard output by default.
+            clock: Seconds that only go forward.
+        """
+        assert max_timesteps > 0, max_timesteps
+        self._config = metrics_config or load_metrics_config()
+        self._title = Title(config_id, run_id, reward_threshold)
+        self._stream = stream or sys.stdout
+        self._clock = clock
+        self._tracks = Tracks(self._config)
+        self._meter = ProgressMeter(max_timesteps=max_timesteps, clock=clock)
+        self._alerts: collections.deque[tuple[float, Alert]] = collections.deque(maxlen=_MAX_ALERTS)
+        self._block = terminal.LiveBlock(self._stream)
+        self._is_live = terminal.is_terminal(self._stream)
+        self._is_ascii = terminal.is_ascii_only(self._stream)
+        has_colour = self._is_live and not os.environ.get("NO_COLOR")
+        self._palette = terminal.Palette(is_on=has_colour)
+        self._interval = (
+            log_interval_seconds
+            if self._is_live
+            else max(log_interval_seconds, PLAIN_INTERVAL_SECONDS)
+        )
+        self._next_refresh = -math.inf
+        self._pending: tuple[Mapping[str, float], int, int] | None = None
+        self._progress: Progress | None = None
+        self._is_open = True
+
+    def write(self, row: Mapping[str, float], *, epoch: int, timesteps: int) -> None:
+        """Take the row of one epoch, and refresh if it is time; see `LogWriter`."""
+        self._tracks.add(row, epoch)
+        self._pending = (row, epoch, timesteps)
+        now = self._clock()
+        if now >= self._next_refresh:
+            self._next_refresh = now + self._interval
+            self._refresh(now)
+
+    def alert(self, alert: Alert) -> None:
+        """Show an alert: under the table from the next refresh on, or as a line at once."""
+        shown = [(at, other) for at, other in self._alerts if other.key != alert.key]
+        self._alerts.clear()
+        self._alerts.extend([*shown, (self._clock(), alert)])
+        if not self._is_live:
+            self._put_line(f"alert: {_alert_line(alert)}")
+
+    def message(self, text: str) -> None:
+        """Show a text that stays, above the table."""
+        if self._is_live and self._progress is not None:
+            self._draw(self._clock(), above=text)
+        else:
+            self._put_line(text)
+
+    def truncate_after(self, epoch: int) -> None:
+        """Do nothing: what was shown stays shown."""
+
+    def close(self) -> None:
+        """Show the last row and leave it on the screen."""
+        if not self._is_open:
+            return
+        if self._pending is not None:
+            self._refresh(self._clock(), is_last=True)
+        self._is_open = False
+
+    def _refresh(self, now: float, *, is_last: bool = False) -> None:
+        assert self._pending is not None
+        row, epoch, timesteps = self._pending
+        self._pending = None
+        self._progress = self._meter.look(
+            epoch=epoch,
+            timesteps=timesteps,
+            speed_hint=row.get("train/time/steps_per_second", math.nan),
+            elapsed_hint=row.get("train/time/elapsed_seconds", math.nan),
+        )
+        if self._is_live:
+            self._draw(now, is_last=is_last)
+        else:
+            self._put_line(self._plain_line(self._progress))
+        self._tracks.mark_shown()
+
+    def _draw(self, now: float, *, above: str = "", is_last: bool = False) -> None:
+        assert self._progress is not None
+        columns, rows = self._block.size()
+        recent = [alert for at, alert in self._alerts if is_last or now - at < _ALERT_SECONDS]
+        lines = render_table(
+            title=self._title,
+            progress=self._progress,
+            groups=self._tracks.groups(),
+            alerts=recent,
+            config=self._config,
+            look=Look(self._palette, self._is_ascii, columns, rows),
+        )
+        if self._is_open:
+            try:
+                self._block.draw(lines, above=above)
+            except OSError:
+                self._is_open = False
+
+    def _put_line(self, text: str) -> None:
+        if not self._is_open:
+            return
+        try:
+            self._stream.write(text + "\n")
+            self._stream.flush()
+        except OSError:
+            self._is_open = False
+
+    def _plain_line(self, progress: Progress) -> str:
+        speed = progress.steps_per_second
+        parts = [
+            f"{100.0 * progress.fraction:5.1f}%",
+            f"epoch {progress.epoch}",
+            f"{progress.timesteps:,}/{progress.max_timesteps:,} steps",
+            f"{speed:,.0f} steps/s" if speed == speed else "",
+            f"left {format_duration(progress.seconds_left)}",
+            *(
+                f"{key} {format_value(track.value, precision=track.spec.precision)}"
+                for key, track in self._tracks.highlighted()
+            ),
+        ]
+        return "  ".join(part for part in parts if part)
+
+
+class ConsoleHandler(logging.Handler):
+    """Send log records to the console without tearing the table."""
+
+    def __init__(self, console: ConsoleWriter) -> None:
+        super().__init__()
+        self._console = console
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show one record above the table."""
+        self._console.message(self.format(record))
+
+
+def _alert_line(alert: Alert) -> str:
+    value = format_value(alert.value, precision=4)
+    return (
+        f"{alert.key} {value} ({alert.bound}, epoch {alert.epoch}): {alert.message}; "
+        f"try: {'; '.join(alert.fixes)}"
+    )

@@ -1,0 +1,86 @@
+"""Metrics for Weights & Biases, an optional extra; offline when there is no key."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from typing_extensions import override
+
+from utils.errors import MissingDependencyError
+from utils.loggers.log_writer import TIMESTEPS_KEY, LogWriter
+
+_INIT_SECONDS = 20
+_FINISH_SECONDS = 10
+
+
+class WandbWriter(LogWriter):
+    """Log one row per epoch; the declared step of every metric is the number of timesteps.
+
+    W&B's own step only counts the calls, so that rows of a resumed run are never refused as older
+    than what is there.
+    """
+
+    def __init__(
+        self, *, project: str, run_id: str, run_dir: Path, config_dict: Mapping[str, Any]
+    ) -> None:
+        """Start or continue the run in W&B; a run that a sweep has started is used as it is.
+
+        Args:
+            project: Name of the project.
+            run_id: Name of the run's folder; resuming it continues the same W&B run.
+            run_dir: The run's folder; W&B keeps its files in it.
+            config_dict: The whole config as JSON values.
+
+        Raises:
+            MissingDependencyError: The package `wandb` is not installed.
+        """
+        try:
+            import wandb
+        except ImportError as error:
+            raise MissingDependencyError(
+                "wandb", extra="wandb", needed_for="wandb: true"
+            ) from error
+        settings = wandb.Settings(
+            init_timeout=_INIT_SECONDS,
+            finish_timeout=_FINISH_SECONDS,
+            finish_timeout_raises=False,
+            silent=True,
+        )
+        self._run: Any = wandb.run or wandb.init(
+            project=project,
+            id=run_id,
+            name=run_id,
+            dir=str(run_dir),
+            config=dict(config_dict),
+            resume="allow",
+            mode=None if has_key(wandb) else "offline",
+            settings=settings,
+        )
+        self._run.define_metric(TIMESTEPS_KEY)
+        self._run.define_metric("*", step_metric=TIMESTEPS_KEY)
+
+    @override
+    def write(self, row: Mapping[str, float], *, epoch: int, timesteps: int) -> None:
+        """Log the row of one epoch; see `LogWriter`."""
+        self._run.log({**row, TIMESTEPS_KEY: timesteps})
+
+    @override
+    def truncate_after(self, epoch: int) -> None:
+        """Do nothing: W&B keeps what it was given; the repeated rows hold the same values."""
+
+    @override
+    def close(self) -> None:
+        """Finish the run; waits a few seconds at most, what was not sent stays on the disk."""
+        if self._run is not None:
+            self._run.finish()
+            self._run = None
+
+
+def has_key(wandb: Any) -> bool:
+    """Say whether W&B is set up: by a mode, or by a key (`WANDB_API_KEY`, `wandb login`)."""
+    if os.environ.get("WANDB_MODE"):
+        return True
+    return bool(wandb.api.api_key)
