@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,12 +49,13 @@ def find_variant(config_id: str, *, config_dir: Path) -> tuple[EnvironmentFile, 
     name, colon, variant = config_id.rpartition(":")
     if not colon:
         name, variant = config_id, ""
-    path = config_dir / f"{name.replace('/', '-')}.yaml"
+    paths = {path.stem: path for path in config_dir.glob("*.yaml")}
+    stem = name.replace("/", "-")
     if not name:
         raise ConfigError(f"'{config_id}' is no config id: write <env>:<variant>")
-    if not path.is_file():
-        raise ConfigError(_unknown_environment(name, config_dir))
-    file = read_environment_file(path)
+    if stem not in paths:
+        raise ConfigError(_unknown_environment(name, paths))
+    file = read_environment_file(paths[stem])
     if variant in file.variants:
         return file, variant
     known = ", ".join(file.config_ids) or "none"
@@ -152,11 +153,10 @@ def _row(file: EnvironmentFile, variants: list[str]) -> tuple[str, str, str, str
     return file.name, ", ".join(variants), shown, str(spec.get("summary", ""))
 
 
-def _unknown_environment(name: str, config_dir: Path) -> str:
-    # Names are read from the files only where one holds a slash: reading all would be slow.
-    stems = [path.stem for path in config_dir.glob("*.yaml")]
-    found = nearest(name.replace("/", "-"), stems, count=3)
-    names = [read_environment_file(config_dir / f"{stem}.yaml").name for stem in found]
+def _unknown_environment(name: str, paths: Mapping[str, Path]) -> str:
+    found = nearest(name.replace("/", "-"), paths, count=3)
+    # Only these files are read, to learn where their names have a slash.
+    names = [read_environment_file(paths[stem]).name for stem in found]
     if names:
         listed = " or ".join(f"'{name}'" for name in names)
         return f"unknown environment '{name}': did you mean {listed}?"

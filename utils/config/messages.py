@@ -62,6 +62,9 @@ def _wrong_value(key: str, details: ErrorDetails) -> str:
     kind, value = details["type"], details["input"]
     context = details.get("ctx", {})
     if kind == "missing":
+        *parents, name = key.split(".")
+        if name.isdigit():
+            return f"'{'.'.join(parents)}' must have more than {name} entries"
         return f"missing key '{key}'"
     if kind == "literal_error":
         return _wrong_choice(key, value, context["expected"])
@@ -69,8 +72,8 @@ def _wrong_value(key: str, details: ErrorDetails) -> str:
         return f"'{key}' must be {_WANTED[kind]}, got {_show(value)}{_hint(kind, value)}"
     if kind in _BOUNDS:
         return f"'{key}' must be {_BOUNDS[kind].format(**context)}, got {_show(value)}"
-    if kind in ("too_long", "too_short"):
-        return f"'{key}' must have {context.get('max_length') or context['min_length']} entries"
+    if kind == "too_long":
+        return f"'{key}' must have {context['max_length']} entries, got {context['actual_length']}"
     message = details["msg"]
     shown = details["input"].get(context["subkey"]) if "subkey" in context else value
     return f"'{key}' {message[:1].lower()}{message[1:]}, got {_show(shown)}"

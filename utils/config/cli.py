@@ -1,0 +1,216 @@
+"""The command line of `train.py`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from utils.config.overrides import Override, parse_override
+from utils.config.problems import did_you_mean
+from utils.config.yaml_reader import parse_value
+from utils.errors import ConfigError, UserError
+
+_EPILOG = """\
+examples:
+  train.py CartPole-v1:ppo                     train, with a table of metrics
+  train.py CartPole-v1:ppo -q --seed 3         print the result only
+  train.py CartPole-v1:ppo --set policy_lr=lin_3e-4 --set policy_kwargs.hidden_dims=[32,32]
+  train.py --list-envs lunar                   environments and variants that match
+  train.py --resume @last                      go on with the newest run
+"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainArgs:
+    """What the command line of `train.py` asks for."""
+
+    config_id: str | None
+    """`<env>:<variant>`; None only with `list_envs` or `resume`."""
+    overrides: tuple[Override, ...]
+    """Settings of --set, --max-timesteps and --seed, for load_config."""
+    quiet: bool
+    """Print the result only."""
+    list_envs: str | None
+    """What to list ("" for everything); None to train."""
+    resume: str | None
+    """The run to go on with."""
+    init_from_run: str | None
+    """The run, and if wanted its checkpoint, whose weights a new run begins with."""
+    debug: bool
+    """One environment in this process, and checks that cost time."""
+    runs_dir: str
+    """Folder of the runs."""
+    wandb_sweep: bool
+    """Take settings from the W&B sweep agent that started this process."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports a misused command line as a UserError, and knows the names of its options."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.option_names: list[str] = ["--help"]
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message} (see {self.prog} --help)")
+
+    def add_option(self, *names: str, **options: Any) -> None:
+        """Add an option, and accept underscores for the hyphens inside its name."""
+        self.add_argument(*names, **options)
+        self.option_names.extend(names)
+        for name in names:
+            twin = "--" + name.removeprefix("--").replace("-", "_")
+            if name.startswith("--") and twin != name:
+                dest = options.get("dest", twin.removeprefix("--"))
+                self.add_argument(twin, **{**options, "dest": dest, "help": argparse.SUPPRESS})
+
+
+def parse_train_args(argv: Sequence[str] | None = None) -> TrainArgs:
+    """Read the command line of `train.py`.
+
+    Args:
+        argv: The arguments; None for those of the process.
+
+    Returns:
+        What they ask for.
+
+    Raises:
+        UserError: An option is unknown (the nearest is named), lacks its value, or contradicts
+            another; one line per problem.
+        SystemExit: --help was asked for and printed.
+    """
+    parser = _build_parser()
+    given, rest = parser.parse_known_args(sys.argv[1:] if argv is None else list(argv))
+    problems = _unknown_arguments(parser, rest) or _contradictions(given)
+    overrides: list[Override] = []
+    for read in (_read_sets, _read_shorthands):
+        read_overrides, faults = read(given)
+        overrides += read_overrides
+        problems += faults
+    if problems:
+        raise UserError("\n".join(problems))
+    return TrainArgs(
+        config_id=given.config_id_option or given.config_id,
+        overrides=tuple(overrides),
+        quiet=given.quiet,
+        list_envs=given.list_envs,
+        resume=given.resume,
+        init_from_run=given.init_from_run,
+        debug=given.debug,
+        runs_dir=given.runs_dir,
+        wandb_sweep=given.wandb_sweep,
+    )
+
+
+def _build_parser() -> _Parser:
+    parser = _Parser(
+        prog="train.py",
+        description="Train an agent on an environment.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "config_id", nargs="?", metavar="ENV:VARIANT", help="what to train, such as CartPole-v1:ppo"
+    )
+    parser.add_option(
+        "--config-id", dest="config_id_option", metavar="ENV:VARIANT", help="the same"
+    )
+    parser.add_option("--max-timesteps", metavar="N", help="environment steps in all, such as 1e5")
+    parser.add_option("--seed", metavar="N", help="seed of every random stream")
+    parser.add_option(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change any setting; dots lead into blocks; may be repeated",
+    )
+    parser.add_option("-q", "--quiet", action="store_true", help="no table, only the result")
+    parser.add_option(
+        "--list-envs",
+        nargs="?",
+        const="",
+        metavar="FILTER",
+        help="list environments and variants, and leave",
+    )
+    parser.add_option("--resume", metavar="RUN", help="go on with a run: @last, an id or a path")
+    parser.add_option(
+        "--init-from-run",
+        metavar="RUN",
+        help="begin with the weights of a run: RUN, RUN/@best, RUN/@last or RUN/epoch=XX",
+    )
+    parser.add_option("--runs-dir", default="runs", metavar="DIR", help="folder of the runs")
+    parser.add_option(
+        "--debug",
+        action="store_true",
+        help="one environment in this process, and checks that cost time",
+    )
+    parser.add_option(
+        "--wandb-sweep", action="store_true", help="take settings from a W&B sweep agent"
+    )
+    return parser
+
+
+def _unknown_arguments(parser: _Parser, rest: Sequence[str]) -> list[str]:
+    options = [argument.partition("=")[0] for argument in rest if argument.startswith("-")]
+    if options:
+        # What else is left over may be the value of one of these.
+        return [
+            f"unknown option '{name}'{did_you_mean(name, parser.option_names)}" for name in options
+        ]
+    return [
+        f"unexpected argument '{argument}'"
+        + (f": did you mean '--set {argument}'?" if "=" in argument else "")
+        for argument in rest
+    ]
+
+
+def _contradictions(given: argparse.Namespace) -> list[str]:
+    problems = []
+    ids = {given.config_id, given.config_id_option} - {None}
+    if len(ids) > 1:
+        problems.append(f"two config ids: '{given.config_id}' and '{given.config_id_option}'")
+    if not ids and given.list_envs is None and given.resume is None:
+        problems.append(
+            "nothing to train: name a config such as CartPole-v1:ppo (--list-envs lists them)"
+        )
+    if given.resume is not None and given.init_from_run is not None:
+        problems.append(
+            "--resume goes on with a run and --init-from-run begins a new one: choose one"
+        )
+    return problems
+
+
+def _read_sets(given: argparse.Namespace) -> tuple[list[Override], list[str]]:
+    overrides: list[Override] = []
+    problems: list[str] = []
+    for text in given.set:
+        try:
+            overrides.append(parse_override(text))
+        except ConfigError as error:
+            problems.append(str(error))
+    return overrides, problems
+
+
+def _read_shorthands(given: argparse.Namespace) -> tuple[list[Override], list[str]]:
+    overrides: list[Override] = []
+    problems: list[str] = []
+    for key in ("max_timesteps", "seed"):
+        text = getattr(given, key)
+        if text is None:
+            continue
+        label = f"--{key.replace('_', '-')} {text}"
+        least = 1 if key == "max_timesteps" else 0
+        try:
+            value = parse_value(text, label=label)
+        except ConfigError as error:
+            problems.append(str(error))
+            continue
+        is_whole = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_whole or value != value // 1 or value < least:
+            problems.append(f"{label}: must be a whole number >= {least}")
+        overrides.append(Override((key,), value, label))
+    return overrides, problems
