@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from utils.returns.standardize import ROUNDING_STEPS
+
 
 def explained_variance(*, value: Tensor, returns: Tensor) -> Tensor:
     """Compute ``1 - Var(returns - value) / Var(returns)``.
@@ -16,9 +18,11 @@ def explained_variance(*, value: Tensor, returns: Tensor) -> Tensor:
         returns: Float tensor of the same shape.
 
     Returns:
-        A scalar; NaN where the returns do not vary (the ratio is undefined).
+        A scalar; NaN where the returns vary by no more than their rounding (the ratio is
+        undefined).
     """
     assert value.shape == returns.shape, (value.shape, returns.shape)
-    variance = returns.var(correction=0)
+    variance, mean = torch.var_mean(returns, correction=0)
+    rounding = ROUNDING_STEPS * torch.finfo(returns.dtype).eps * mean.abs()
     residual = (returns - value).var(correction=0)
-    return torch.where(variance > 0, 1.0 - residual / variance, torch.nan)
+    return torch.where(variance > rounding.square(), 1.0 - residual / variance, torch.nan)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
+
+ROUNDING_STEPS = 8
+"""A spread of fewer steps of the floating-point grid than this is rounding, not variation."""
 
 
 def standardize(x: Tensor) -> Tensor:
     """Shift to mean 0 and scale to standard deviation 1: ``(x - mean) / (std + 1e-8)``.
 
     The standard deviation divides by n - 1. A single number has no spread and is returned as it
-    is, so that a batch of one can never become NaN.
+    is, so that a batch of one can never become NaN. Numbers that differ by no more than their
+    rounding become 0: scaled up to a spread of 1, the error of their mean would look like a signal.
 
     Args:
         x: Float tensor of any shape.
     """
     if x.numel() < 2:
         return x
-    return (x - x.mean()) / (x.std() + 1e-8)
+    std, mean = torch.std_mean(x)
+    varies = std > ROUNDING_STEPS * torch.finfo(x.dtype).eps * mean.abs()
+    return torch.where(varies, (x - mean) / (std + 1e-8), 0.0)
