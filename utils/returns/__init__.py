@@ -5,4 +5,10 @@ from utils.returns.gae import generalized_advantage
 from utils.returns.monte_carlo import episode_return, reward_to_go
 from utils.returns.standardize import standardize
 
-__all__ = ["generalized_advantage", "reward_to_go", "episode_return", "explained_variance", "standardize"]
+__all__ = [
+    "generalized_advantage",
+    "reward_to_go",
+    "episode_return",
+    "explained_variance",
+    "standardize",
+]
