@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any, NoReturn
 
 from utils.config.overrides import Override, parse_override
 from utils.config.problems import did_you_mean
+from utils.config.wandb_sweep import read_wandb_sweep
 from utils.config.yaml_reader import parse_value
 from utils.errors import ConfigError, UserError
 
@@ -30,7 +32,7 @@ class TrainArgs:
     config_id: str | None
     """`<env>:<variant>`; None only with `list_envs` or `resume`."""
     overrides: tuple[Override, ...]
-    """Settings of --set, --max-timesteps and --seed, for load_config."""
+    """Settings of the W&B sweep, --set, --max-timesteps and --seed, for load_config."""
     quiet: bool
     """Print the result only."""
     list_envs: str | None
@@ -43,8 +45,6 @@ class TrainArgs:
     """One environment in this process, and checks that cost time."""
     runs_dir: str
     """Folder of the runs."""
-    wandb_sweep: bool
-    """Take settings from the W&B sweep agent that started this process."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -86,7 +86,7 @@ def parse_train_args(argv: Sequence[str] | None = None) -> TrainArgs:
     given, rest = parser.parse_known_args(sys.argv[1:] if argv is None else list(argv))
     problems = _unknown_arguments(parser, rest) or _contradictions(given)
     overrides: list[Override] = []
-    for read in (_read_sets, _read_shorthands):
+    for read in (_read_sweep, _read_sets, _read_shorthands):
         read_overrides, faults = read(given)
         overrides += read_overrides
         problems += faults
@@ -101,7 +101,6 @@ def parse_train_args(argv: Sequence[str] | None = None) -> TrainArgs:
         init_from_run=given.init_from_run,
         debug=given.debug,
         runs_dir=given.runs_dir,
-        wandb_sweep=given.wandb_sweep,
     )
 
 
@@ -181,7 +180,28 @@ def _contradictions(given: argparse.Namespace) -> list[str]:
         problems.append(
             "--resume goes on with a run and --init-from-run begins a new one: choose one"
         )
+    if given.resume is not None:
+        changes = {
+            "--set": given.set,
+            "--max-timesteps": given.max_timesteps,
+            "--seed": given.seed,
+            "--wandb-sweep": given.wandb_sweep,
+        }
+        problems += [
+            f"{name} has no effect with --resume, which goes on with the settings of the run"
+            for name, value in changes.items()
+            if value
+        ]
     return problems
+
+
+def _read_sweep(given: argparse.Namespace) -> tuple[list[Override], list[str]]:
+    if not given.wandb_sweep:
+        return [], []
+    try:
+        return read_wandb_sweep(os.environ), []
+    except ConfigError as error:
+        return [], [str(error)]
 
 
 def _read_sets(given: argparse.Namespace) -> tuple[list[Override], list[str]]:

@@ -173,6 +173,11 @@ class Config(BaseModel):
         description="Time limit of an evaluation episode in steps; null: as in training.",
     )
 
+    test_episodes: NonNegativeInteger = Field(
+        default=100,
+        description="Fresh episodes that judge the best and last policy at the end, >= 0.",
+    )
+
     # Video
     video: Literal["none", "best", "last", "every"] = Field(
         default="best", description="Which evaluations are filmed."
