@@ -176,9 +176,15 @@ def test_tasks_and_playbooks_must_agree(tmp_path: Path) -> None:
 
 def test_the_guide_names_packages_and_only_what_exists(tmp_path: Path) -> None:
     guide = "`utils/` `utils/returns/gae.py` `utils/returns/gone.py` `agents/<algo>/`\n"
-    files = {"VIBES/ARCHITECTURE_GUIDE.md": guide, "utils/returns/gae.py": ""}
+    files = {
+        "VIBES/ARCHITECTURE_GUIDE.md": guide,
+        "utils/returns/gae.py": "",
+        "agents/a/b/c.py": "",
+    }
     found = document_rules.guide_breaches(write_tree(tmp_path, files))
     assert found == [
+        "VIBES/ARCHITECTURE_GUIDE.md: no `agents/`",
+        "VIBES/ARCHITECTURE_GUIDE.md: no `agents/a/`",
         "VIBES/ARCHITECTURE_GUIDE.md: no `utils/returns/`",
         "VIBES/ARCHITECTURE_GUIDE.md: `utils/returns/gone.py` does not exist",
     ]

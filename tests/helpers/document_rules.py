@@ -73,10 +73,11 @@ def guide_breaches(root: Path) -> list[str]:
     """Find packages that the architecture guide leaves out and paths in it that do not exist."""
     words = set(_QUOTED.findall((root / GUIDE).read_text(encoding="utf-8")))
     found = []
-    for package in PACKAGES:
-        inits = sorted((root / package).rglob("__init__.py"))
-        folders = [init.parent.relative_to(root) for init in inits]
-        found += [f"{GUIDE}: no `{name}/`" for name in folders if f"{name}/" not in words]
+    # Single wrappers and environments, and packages within a package, may go unnamed.
+    patterns = [*PACKAGES, "utils/*", "agents/*"]
+    inits = [path for pattern in patterns for path in root.glob(f"{pattern}/__init__.py")]
+    folders = sorted(path.parent.relative_to(root) for path in inits)
+    found += [f"{GUIDE}: no `{name}/`" for name in folders if f"{name}/" not in words]
     for word in sorted(words):
         is_path = word.partition("/")[0] in PACKAGES and "/" in word and "<" not in word
         if is_path and not (root / word).exists():
