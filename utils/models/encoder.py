@@ -30,20 +30,17 @@ class ObservationEncoder(nn.Module):
         """
         super().__init__()
         self.space = space
-        self.parts: nn.ModuleDict | None = None
+        self.parts: nn.ModuleList | None = None
         self.cnn: NatureCNN | None = None
         if isinstance(space, gym.spaces.Dict):
             self._keys = sorted(space.spaces)
-            # A key may hold a dot, which module names may not.
-            self.parts = nn.ModuleDict(
-                {
-                    _module_name(key): ObservationEncoder(
-                        space[key], feature_dim=feature_dim, orthogonal_init=orthogonal_init
-                    )
-                    for key in self._keys
-                }
+            self.parts = nn.ModuleList(
+                ObservationEncoder(
+                    space[key], feature_dim=feature_dim, orthogonal_init=orthogonal_init
+                )
+                for key in self._keys
             )
-            self.output_dim = sum(part.output_dim for part in self.parts.values())
+            self.output_dim = sum(part.output_dim for part in self.parts)
         elif is_picture(space):
             self.cnn = NatureCNN(
                 space.shape, feature_dim=feature_dim, orthogonal_init=orthogonal_init
@@ -58,9 +55,8 @@ class ObservationEncoder(nn.Module):
     def forward(self, observation: Observation) -> Tensor:
         """Map (B, *space.shape) observations to (B, output_dim) float32 features."""
         if self.parts is not None:
-            return torch.cat(
-                [self.parts[_module_name(key)](observation[key]) for key in self._keys], dim=-1
-            )
+            pairs = zip(self._keys, self.parts, strict=True)
+            return torch.cat([part(observation[key]) for key, part in pairs], dim=-1)
         if self.cnn is not None:
             return self.cnn(observation.to(torch.float32) / 255.0)
         match self.space:
@@ -76,7 +72,3 @@ class ObservationEncoder(nn.Module):
         sizes = self.space.nvec.reshape(-1).tolist()
         groups = [F.one_hot(index[:, k], size) for k, size in enumerate(sizes)]
         return torch.cat(groups, dim=-1).to(torch.float32)
-
-
-def _module_name(key: str) -> str:
-    return "part_" + key.replace(".", "__")
