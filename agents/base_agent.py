@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,7 @@ from utils.rollouts import (
     evaluate_policy,
 )
 from utils.run import Run
+from utils.schedules import schedule_value
 from utils.seeding import (
     Stream,
     derive_seed,
@@ -49,6 +51,14 @@ class UpdateLosses:
     """Metric key -> scalar; averaged over the minibatches of an update."""
     stops_update: bool = False
     """Leave the rest of this update, this minibatch's step included."""
+
+
+def hyperparameters_at(config: Config, *, timesteps: int) -> dict[str, float]:
+    """Return the value of every hyperparameter that may follow a schedule."""
+    return {
+        name: schedule_value(value, timesteps=timesteps, max_timesteps=config.max_timesteps)
+        for name, value in config.hyperparameters.items()
+    }
 
 
 class BaseAgent(LightningModule):
@@ -72,9 +82,10 @@ class BaseAgent(LightningModule):
         self.run = run
         self.counters = Counters()
         self.recorder = MetricsRecorder()
-        self.hyperparameters: dict[str, float] = {}
+        self.hyperparameters = hyperparameters_at(config, timesteps=0)
         self.last_row: dict[str, float] = {}
         self.stop_reason: str | None = None
+        self.on_start: Callable[[], None] = lambda: None
         self.n_evaluations = 0
         self.last_evaluation: EvaluationResult | None = None
         self.best_return: float | None = None
@@ -85,16 +96,19 @@ class BaseAgent(LightningModule):
         seed_global_generators(config.seed)
         self.train_env = build_env_from_config(config)
         self.policy = self.build_models(
-            self.train_env.single_observation_space, self.train_env.single_action_space
+            config, self.train_env.single_observation_space, self.train_env.single_action_space
         ).to(self.compute_device)
         self.gradient_groups = GradientGroups(self.policy)
         self.source = self.build_source()
 
     # -- what an algorithm says ---------------------------------------------------------------
 
+    @staticmethod
     @abstractmethod
-    def build_models(self, observation_space: gym.Space, action_space: gym.Space) -> ActorCritic:
-        """Build the networks for a pair of single spaces."""
+    def build_models(
+        config: Config, observation_space: gym.Space, action_space: gym.Space
+    ) -> ActorCritic:
+        """Build the networks for a pair of single spaces; needs no agent, so play can call it."""
 
     @abstractmethod
     def build_source(self) -> RolloutSource:
@@ -123,7 +137,14 @@ class BaseAgent(LightningModule):
         return self.source.loader
 
     @override
+    def transfer_batch_to_device(
+        self, batch: UpdateBatch, device: torch.device, dataloader_idx: int
+    ) -> UpdateBatch:
+        return batch.to(device)
+
+    @override
     def on_fit_start(self) -> None:
+        self.on_start()
         if not self.source.collector.stepper.has_started:
             self.source.collector.reset(seed=derive_seed(self.config.seed, "train"))
 
@@ -296,6 +317,13 @@ class BaseAgent(LightningModule):
             self.stop_reason = reason
         self.trainer.should_stop = True
 
+    def describe_spaces(self) -> dict[str, Any]:
+        """Return the spaces that the networks were made for, as plain values."""
+        return {
+            "observation": space_to_dict(self.train_env.single_observation_space),
+            "action": space_to_dict(self.train_env.single_action_space),
+        }
+
     def checkpoint_state(self) -> dict[str, Any]:
         """Return everything that training needs to go on as if it had never stopped."""
         callbacks = getattr(self._trainer, "callbacks", []) if self._trainer else []
@@ -303,10 +331,7 @@ class BaseAgent(LightningModule):
             "format_version": 1,
             "algo_id": self.config.algo_id,
             "config_id": self.config.config_id,
-            "spaces": {
-                "observation": space_to_dict(self.train_env.single_observation_space),
-                "action": space_to_dict(self.train_env.single_action_space),
-            },
+            "spaces": self.describe_spaces(),
             "policy": self.policy.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "counters": self.counters.to_dict(),

@@ -22,7 +22,7 @@ def build_trainer(*, device: str, callbacks: Sequence[Callback]) -> Trainer:
     """
     # Lightning announces devices and advises loader workers; neither applies here.
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
-    warnings.filterwarnings("ignore", module=r"lightning\.pytorch", category=UserWarning)
+    warnings.filterwarnings("ignore", module=r"lightning\.pytorch")
     return Trainer(
         accelerator="gpu" if device == "cuda" else "cpu",
         devices=1,

@@ -35,9 +35,12 @@ class PPOAgent(BaseAgent):
 
     config: PPOConfig
 
+    @staticmethod
     @override
-    def build_models(self, observation_space: gym.Space, action_space: gym.Space) -> ActorCritic:
-        settings = policy_settings_from_config(self.config, has_critic=True)
+    def build_models(
+        config: PPOConfig, observation_space: gym.Space, action_space: gym.Space
+    ) -> ActorCritic:
+        settings = policy_settings_from_config(config, has_critic=True)
         return build_policy(observation_space, action_space, settings)
 
     @override

@@ -29,9 +29,12 @@ class REINFORCEAgent(BaseAgent):
 
     config: REINFORCEConfig
 
+    @staticmethod
     @override
-    def build_models(self, observation_space: gym.Space, action_space: gym.Space) -> ActorCritic:
-        settings = policy_settings_from_config(self.config, has_critic=self.config.use_baseline)
+    def build_models(
+        config: REINFORCEConfig, observation_space: gym.Space, action_space: gym.Space
+    ) -> ActorCritic:
+        settings = policy_settings_from_config(config, has_critic=config.use_baseline)
         return build_policy(observation_space, action_space, settings)
 
     @override

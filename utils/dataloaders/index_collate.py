@@ -22,9 +22,13 @@ class UpdateBatch:
     """(n_passes * n_minibatches, batch_size) int64."""
     buffer: RolloutBuffer
 
+    def to(self, device: torch.device) -> UpdateBatch:
+        """Return the batch with its table on `device`; the samples are there already."""
+        return UpdateBatch(self.hook, self.index_table.to(device), self.buffer)
+
     def minibatches(self) -> Iterator[Minibatch]:
         """Gather one minibatch after another, in the order of the table."""
-        for index in self.index_table.to(self.buffer.samples.returns.device):
+        for index in self.index_table:
             yield self.buffer.gather(index)
 
 

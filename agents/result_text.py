@@ -1,0 +1,63 @@
+"""What a person reads when training starts and when it is through."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from utils.rollouts import EvaluationResult
+from utils.run import Run
+from utils.run.plan import TrainingPlan
+
+if TYPE_CHECKING:
+    from agents.base_agent import BaseAgent
+
+
+def describe_start(run: Run, agent: BaseAgent, plan: TrainingPlan) -> str:
+    """Say in one line what is trained, on what, and where it goes."""
+    config, env = agent.config, agent.train_env
+    n_parameters = sum(p.numel() for p in agent.policy.parameters())
+    beginning = ""
+    if plan.resumed_run is not None:
+        beginning = f", going on from {plan.checkpoint.name}"
+    elif plan.checkpoint is not None:
+        beginning = f", weights of {plan.checkpoint}"
+    return (
+        f"{config.config_id}: {env.num_envs} {env.vectorization_name} environments, "
+        f"{n_parameters:,} parameters on {config.device}, seed {config.seed}, "
+        f"{run.path}{beginning}"
+    )
+
+
+def describe_result(
+    run: Run, agent: BaseAgent, results: dict[str, EvaluationResult], *, seconds: float
+) -> str:
+    """Say how training ended, how good the policy is, and what can be done with it."""
+    counters, config = agent.counters, agent.config
+    lines = [
+        f"{config.config_id}: {agent.stop_reason} after {counters.timesteps:,} timesteps "
+        f"({counters.epoch} epochs) in {seconds:.1f} s, "
+        f"{counters.timesteps / seconds:,.0f} timesteps/s with evaluation"
+    ]
+    if results and results["best"] is results["last"]:
+        lines.append(f"  result  {describe_evaluation(results['last'])}")
+    else:
+        lines += [f"  {name:7} {describe_evaluation(result)}" for name, result in results.items()]
+    lines += [
+        f"  run     {run.path}",
+        f"  watch   python run_play.py --run-id {run.id}",
+    ]
+    return "\n".join(lines)
+
+
+def describe_evaluation(result: EvaluationResult) -> str:
+    """Say the mean return, its 95 % interval, and what was asked: '500.0 ± 0.0 (...)'."""
+    how = "greedy" if result.is_deterministic else "sampled"
+    unfinished = f", {result.n_unfinished} not finished in time" if result.n_unfinished else ""
+    if result.mean is None:
+        return f"no episode finished ({result.n_unfinished} begun, {how})"
+    half_width = result.confidence_half_width()
+    interval = "" if half_width is None else f" ± {half_width:.2f}"
+    return (
+        f"mean return {result.mean:.2f}{interval} "
+        f"(95 % interval, {len(result.returns)} fresh episodes, {how}{unfinished})"
+    )

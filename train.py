@@ -1,0 +1,29 @@
+"""Train an agent: `python train.py CartPole-v1:ppo`."""
+
+from __future__ import annotations
+
+import sys
+
+from utils.config.catalog import list_configs
+from utils.config.cli import parse_train_args
+from utils.errors import exit_on_user_error
+
+
+def main() -> int:
+    """Parse the command line, then list, resume or train."""
+    args = parse_train_args(sys.argv[1:])
+    if args.list_envs is not None:
+        print(list_configs(args.list_envs))
+        return 0
+    # Config errors are told before anything heavy is imported.
+    from utils.run.plan import plan_training
+
+    plan = plan_training(args)
+
+    from agents.training import train
+
+    return train(plan)
+
+
+if __name__ == "__main__":
+    exit_on_user_error(main)

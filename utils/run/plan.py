@@ -1,0 +1,74 @@
+"""What one call of train.py will do, decided before anything heavy is imported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from utils.config import Config, load_config, load_config_json
+from utils.config.cli import TrainArgs
+from utils.errors import ConfigError
+from utils.run.registry import split_reference
+from utils.run.run import Run
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainingPlan:
+    """A checked config and what training starts from."""
+
+    config: Config
+    runs_dir: Path
+    resumed_run: Run | None = None
+    """Go on in this folder, from its last checkpoint."""
+    checkpoint: Path | None = None
+    """The state to go on from, or the weights to begin with."""
+    is_quiet: bool = False
+    is_debug: bool = False
+
+
+def plan_training(args: TrainArgs) -> TrainingPlan:
+    """Turn parsed arguments into a plan.
+
+    Raises:
+        UserError: A config, run or checkpoint that does not exist or does not fit.
+    """
+    runs_dir = Path(args.runs_dir)
+    if args.resume is not None:
+        return _plan_resume(args, runs_dir)
+    assert args.config_id is not None, args
+    config = load_config(args.config_id, args.overrides)
+    checkpoint = None
+    if args.init_from_run is not None:
+        reference, name = split_reference(args.init_from_run)
+        checkpoint = Run.open(reference, runs_dir=runs_dir).checkpoint(name or "@best")
+    return TrainingPlan(
+        config=config,
+        runs_dir=runs_dir,
+        checkpoint=checkpoint,
+        is_quiet=args.quiet,
+        is_debug=args.debug,
+    )
+
+
+def _plan_resume(args: TrainArgs, runs_dir: Path) -> TrainingPlan:
+    run = Run.open(args.resume, runs_dir=runs_dir)
+    status = run.read_status()
+    if status["status"] == "running":
+        raise ConfigError(
+            f"run '{run.id}' is still being trained by process {status.get('pid')}: "
+            "stop it before resuming it"
+        )
+    config = load_config_json(run.config_path)
+    if args.config_id is not None and args.config_id != config.config_id:
+        raise ConfigError(
+            f"--resume {run.id}: that run is {config.config_id}, not {args.config_id}; "
+            "leave the config id out"
+        )
+    return TrainingPlan(
+        config=config,
+        runs_dir=runs_dir,
+        resumed_run=run,
+        checkpoint=run.checkpoint("@last"),
+        is_quiet=args.quiet,
+        is_debug=args.debug,
+    )
