@@ -80,8 +80,8 @@ class StaticNormalizer(ObservationNormalizer):
         limit = np.finfo(np.float32).max / 2
         bounded = (np.abs(low) < limit) & (np.abs(high) < limit) & (high > low)
         self.unbounded_dims = np.flatnonzero(~bounded.reshape(-1)).tolist()
-        centre = np.where(bounded, (low + high) / 2, 0.0)
-        half_range = np.where(bounded, (high - low) / 2, 1.0)
+        low, high = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
+        centre, half_range = (low + high) / 2, (high - low) / 2
         self.register_buffer("centre", torch.as_tensor(centre, dtype=torch.float32))
         self.register_buffer("half_range", torch.as_tensor(half_range, dtype=torch.float32))
 
