@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+
+from utils.distributions import Bernoulli, Categorical, DiagonalNormal, MultiCategorical
+from utils.errors import ConfigError
+from utils.policy_factory import ActorCritic, PolicySettings, build_distribution, build_policy
+
+VECTOR = gym.spaces.Box(-np.inf, np.inf, (3,))
+ACTION_SPACES = {
+    "discrete": gym.spaces.Discrete(4, start=-1),
+    "multi_discrete": gym.spaces.MultiDiscrete([3, 2]),
+    "multi_binary": gym.spaces.MultiBinary(3),
+    "box": gym.spaces.Box(-1, 1, (2, 2)),
+}
+
+
+def build(
+    action_space: gym.Space = ACTION_SPACES["discrete"],
+    observation_space: gym.Space = VECTOR,
+    **changes: Any,
+) -> ActorCritic:
+    settings = {
+        "hidden_dims": (8, 6),
+        "activation": "tanh",
+        "orthogonal_init": True,
+        "share_trunk": False,
+        "log_std_init": 0.0,
+        "feature_dim": 16,
+        "normalize_obs": "none",
+        "clip_obs": 10.0,
+        "has_critic": True,
+    }
+    torch.manual_seed(0)
+    return build_policy(observation_space, action_space, PolicySettings(**(settings | changes)))
+
+
+@pytest.mark.parametrize(
+    ("name", "distribution", "n_parameters"),
+    [
+        ("discrete", Categorical(4), 4),
+        ("multi_discrete", MultiCategorical((3, 2)), 5),
+        ("multi_binary", Bernoulli(3), 3),
+        ("box", DiagonalNormal((2, 2)), 4),
+    ],
+)
+def test_each_action_space_has_its_distribution(
+    name: str, distribution: object, n_parameters: int
+) -> None:
+    assert build_distribution(ACTION_SPACES[name]) == (distribution, n_parameters)
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        gym.spaces.MultiDiscrete([[2, 2]]),
+        gym.spaces.MultiBinary((2, 2)),
+        gym.spaces.Dict(a=gym.spaces.Discrete(2)),
+    ],
+)
+def test_other_action_spaces_are_refused(space: gym.Space) -> None:
+    with pytest.raises(ConfigError, match="is not supported"):
+        build_distribution(space)
+
+
+@pytest.mark.parametrize("name", ACTION_SPACES)
+@pytest.mark.parametrize("share_trunk", [False, True])
+def test_learning_sees_the_numbers_of_acting(name: str, share_trunk: bool) -> None:
+    policy = build(ACTION_SPACES[name], share_trunk=share_trunk)
+    observation = torch.randn(5, 3)
+    step = policy.act(observation, generator=torch.Generator().manual_seed(1))
+    evaluation = policy.evaluate_actions(observation, step.action)
+    assert step.logprob.shape == step.value.shape == evaluation.entropy.shape == (5,)
+    torch.testing.assert_close(evaluation.logprob, step.logprob)
+    torch.testing.assert_close(evaluation.value, step.value)
+    torch.testing.assert_close(policy.predict_value(observation), step.value)
+
+
+@pytest.mark.parametrize("name", ACTION_SPACES)
+def test_greedy_actions_need_no_randomness(name: str) -> None:
+    policy = build(ACTION_SPACES[name])
+    observation = torch.randn(50, 3)
+    first, second = (policy.act(observation, deterministic=True).action for _ in range(2))
+    assert torch.equal(first, second)
+    parameters, _ = policy(observation)
+    assert torch.equal(first, policy.distribution.mode(parameters))
+
+
+def test_sampled_actions_follow_the_generator() -> None:
+    policy, observation = build(), torch.randn(50, 3)
+    before = torch.get_rng_state()
+    a, b, c = (
+        policy.act(observation, generator=torch.Generator().manual_seed(seed)).action
+        for seed in (1, 1, 2)
+    )
+    assert torch.equal(a, b)
+    assert not torch.equal(a, c)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_the_first_policy_is_nearly_uniform() -> None:
+    logits = build()(torch.randn(100, 3))[0][0]
+    assert logits.abs().max().item() < 0.05
+    assert build(orthogonal_init=False)(torch.randn(100, 3))[0][0].abs().max().item() > 0.05
+
+
+def test_a_shared_trunk_is_shared_and_separate_ones_are_not() -> None:
+    def moved_by_value_loss(policy: ActorCritic) -> set[str]:
+        policy.predict_value(torch.randn(4, 3)).sum().backward()
+        return {name.split(".")[0] for name, p in policy.named_parameters() if p.grad is not None}
+
+    assert moved_by_value_loss(build(share_trunk=True)) == {"actor_trunk", "critic_head"}
+    assert moved_by_value_loss(build(share_trunk=False)) == {"critic_trunk", "critic_head"}
+
+
+def test_without_a_critic_values_are_zero_and_no_weights_are_kept_for_them() -> None:
+    policy, observation = build(has_critic=False), torch.randn(4, 3)
+    assert policy.act(observation).value.tolist() == [0.0] * 4
+    assert policy.predict_value(observation).tolist() == [0.0] * 4
+    assert not [name for name, _ in policy.named_parameters() if "critic" in name]
+
+
+def test_initial_spread_of_continuous_actions() -> None:
+    policy = build(ACTION_SPACES["box"], log_std_init=-1.0)
+    parameters, _ = policy(torch.randn(2, 3))
+    assert parameters[1].tolist() == [-1.0] * 4
+    # four dimensions of -1 + 0.918939 + 0.5
+    entropy = policy.evaluate_actions(torch.zeros(1, 3), torch.zeros(1, 2, 2)).entropy
+    assert entropy.item() == pytest.approx(1.675754, rel=1e-5)
+
+
+def test_no_hidden_layers_is_a_linear_policy() -> None:
+    policy = build(hidden_dims=())
+    assert policy.actor_head.in_features == 3
+    assert policy.act(torch.zeros(2, 3)).action.shape == (2,)
+
+
+def test_integer_observations_are_told_apart() -> None:
+    policy = build(observation_space=gym.spaces.Discrete(16), orthogonal_init=False)
+    values = policy.predict_value(torch.arange(16))
+    assert policy.encoder.output_dim == 16
+    assert values.unique().numel() == 16
+
+
+def test_normaliser_is_part_of_the_saved_policy() -> None:
+    policy = build(normalize_obs="rolling")
+    policy.normalizer.update(torch.tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
+    other = build(normalize_obs="rolling")
+    other.load_state_dict(policy.state_dict())
+    x = torch.tensor([[3.0, 2.0, 2.0]])
+    assert other.normalize(x).flatten().tolist() == pytest.approx([1.0, 0.0, 0.0])
+    assert torch.equal(other.normalize(x), policy.normalize(x))
