@@ -1,0 +1,83 @@
+"""End training when the budget is spent or the goal is reached."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any
+
+from lightning.pytorch import Callback, Trainer
+from typing_extensions import override
+
+from utils.errors import ConfigError
+
+SOLVED_EPISODES = 100
+"""Training episodes whose mean must reach the threshold (Gymnasium's meaning of solved)."""
+
+
+class EarlyStopping(Callback):
+    """Ask the agent to stop after the epoch in which a limit was reached.
+
+    The limits: `max_timesteps`; the mean return of an evaluation
+    (`early_stop_on_eval_reward`); the mean return of the last 100 training episodes
+    (`early_stop_on_train_reward`). All returns are raw. An epoch without an ended episode, or
+    without an evaluation, decides nothing. It stands after DispatchMetrics in the list.
+    """
+
+    def __init__(self, *, reward_threshold: float | None) -> None:
+        """Take the goal.
+
+        Args:
+            reward_threshold: Raw return: the config's, or the environment's own; None when
+                neither has one.
+        """
+        super().__init__()
+        self._threshold = reward_threshold
+        self._recent: collections.deque[tuple[float, float]] = collections.deque()
+
+    @override
+    def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
+        config = pl_module.config
+        wants_goal = config.early_stop_on_eval_reward or config.early_stop_on_train_reward
+        if wants_goal and self._threshold is None:
+            raise ConfigError(
+                f"{config.config_id}: early stopping needs a threshold and {config.env_id} has "
+                "none of its own; set reward_threshold"
+            )
+
+    @override
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: Any) -> None:
+        config, row = pl_module.config, pl_module.last_row
+        if pl_module.counters.timesteps >= config.max_timesteps:
+            pl_module.request_stop("max_timesteps reached")
+        if config.early_stop_on_eval_reward:
+            self._stop_if_reached(pl_module, row.get("val/roll/ep_rew_mean"), "evaluation")
+        if config.early_stop_on_train_reward:
+            self._stop_if_reached(pl_module, self._training_mean(row), "training")
+
+    @override
+    def state_dict(self) -> dict[str, Any]:
+        return {"recent": [list(entry) for entry in self._recent]}
+
+    @override
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self._recent = collections.deque((n, mean) for n, mean in state_dict["recent"])
+
+    def _stop_if_reached(self, agent: Any, value: float | None, which: str) -> None:
+        assert self._threshold is not None
+        if value is not None and value >= self._threshold:
+            agent.request_stop(
+                f"mean return in {which} {value:.2f} reached the threshold {self._threshold:g}"
+            )
+
+    def _training_mean(self, row: dict[str, float]) -> float | None:
+        """Return the mean over the newest epochs that hold 100 episodes; None for fewer."""
+        n_episodes, mean = row.get("train/roll/n_episodes"), row.get("train/roll/ep_rew_mean")
+        recent = self._recent
+        if n_episodes and mean is not None:
+            recent.append((n_episodes, mean))
+        total = sum(n for n, _ in recent)
+        while recent and total - recent[0][0] >= SOLVED_EPISODES:
+            total -= recent.popleft()[0]
+        if total < SOLVED_EPISODES:
+            return None
+        return sum(n * mean for n, mean in recent) / total
