@@ -1,0 +1,100 @@
+import pytest
+
+from tests.helpers.config_files import PPO, REINFORCE, write_variants
+from utils.config import list_configs, load_config
+from utils.errors import ConfigError
+
+SPEC = "spec: {{summary: {}, solved_threshold: {}}}\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_variants(
+        tmp_path, "CartPole-v1", base=SPEC.format("Balance", 475), ppo=PPO, reinforce=REINFORCE
+    )
+    write_variants(tmp_path, "ALE/Pong-v5", base="spec: {summary: Play}\n", ppo=PPO)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("config_id", "expected"),
+    [
+        ("CartPol-v1:ppo", "unknown environment 'CartPol-v1': did you mean 'CartPole-v1'?"),
+        ("cartpole-v1:ppo", "unknown environment 'cartpole-v1': did you mean 'CartPole-v1'?"),
+        ("Xyzzy:ppo", "unknown environment 'Xyzzy': `train.py --list-envs` lists them all"),
+        (
+            "CartPole-v1:pppo",
+            "unknown variant 'pppo' of CartPole-v1: did you mean 'ppo'? "
+            "(there are: CartPole-v1:ppo, CartPole-v1:reinforce)",
+        ),
+        (
+            "CartPole-v1:_base",
+            "unknown variant '_base' of CartPole-v1 "
+            "(there are: CartPole-v1:ppo, CartPole-v1:reinforce)",
+        ),
+        (
+            "CartPole-v1",
+            "config id 'CartPole-v1' names no variant; "
+            "there are: CartPole-v1:ppo, CartPole-v1:reinforce",
+        ),
+        ("", "'' is no config id: write <env>:<variant>"),
+        (":ppo", "':ppo' is no config id: write <env>:<variant>"),
+    ],
+)
+def test_ids_that_lead_nowhere(folder, config_id, expected):
+    with pytest.raises(ConfigError) as caught:
+        load_config(config_id, config_dir=folder)
+    assert str(caught.value) == expected
+
+
+def test_an_id_leads_to_no_file_outside_the_folder(folder):
+    inner = folder / "inner"
+    inner.mkdir()
+    with pytest.raises(ConfigError, match="unknown environment"):
+        load_config("../CartPole-v1:ppo", config_dir=inner)
+    with pytest.raises(ConfigError, match="unknown environment"):
+        load_config("x" * 5000 + ":ppo", config_dir=inner)
+
+
+def test_a_setting_at_the_top_of_a_file_is_told_where_it_belongs(folder):
+    path = folder / "CartPole-v1.yaml"
+    path.write_text(path.read_text() + "policy_lr: 1e-3\n")
+    with pytest.raises(ConfigError, match="'policy_lr' at the top of the file is no variant"):
+        load_config("CartPole-v1:ppo", config_dir=folder)
+
+
+def test_blocks_that_begin_with_an_underscore_are_no_variants(folder):
+    path = folder / "CartPole-v1.yaml"
+    path.write_text(path.read_text() + "_shared: &shared {gamma: 0.5}\nx: {<<: *shared}\n_n: 3\n")
+    assert "ppo, reinforce, x " in list_configs("cart", config_dir=folder)
+
+
+def test_the_table(folder):
+    assert list_configs(config_dir=folder).splitlines() == [
+        "environment  variants        solved at  task",
+        "ALE/Pong-v5  ppo                     -  Play",
+        "CartPole-v1  ppo, reinforce        475  Balance",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "rows"),
+    [
+        ("pong", ["ALE/Pong-v5  ppo"]),
+        ("*-v1", ["CartPole-v1  ppo, reinforce"]),
+        ("*:reinforce", ["CartPole-v1  reinforce"]),
+        ("cartpole-v1:ppo", ["CartPole-v1  ppo"]),
+    ],
+)
+def test_the_filter_of_the_table(folder, pattern, rows):
+    lines = list_configs(pattern, config_dir=folder).splitlines()[1:]
+    assert [line[: len(row)] for line, row in zip(lines, rows, strict=True)] == rows
+
+
+def test_a_filter_that_nothing_matches(folder):
+    with pytest.raises(
+        ConfigError, match="no environment matches 'CartPool-v1': did you mean 'Cart"
+    ):
+        list_configs("CartPool-v1", config_dir=folder)
+    with pytest.raises(ConfigError, match="no config files in"):
+        list_configs(config_dir=folder / "absent")

@@ -1,0 +1,63 @@
+import pytest
+
+from tests.helpers.config_files import load_ppo, ppo_problems
+from utils.config.validate import OPTIMIZERS
+
+
+@pytest.mark.parametrize(
+    ("extra", "expected"),
+    [
+        ("n_workers: 5\n", "n_workers 5 exceeds n_envs 4"),
+        ("channel_order: none\ngrayscale_obs: true\n", "'grayscale_obs' needs a picture"),
+        ("channel_order: none\nresize_obs: [84, 84]\n", "'resize_obs' needs a picture"),
+        ("env_kwargs: {render_mode: human}\n", "'render_mode' is chosen by the program"),
+        ("optimizer: adamw\n", "unknown optimizer 'adamw': did you mean 'AdamW'?"),
+        ("optimizer_kwargs: {lr: 1}\n", "'lr' is no optimizer option: set 'policy_lr'"),
+        ("optimizer_kwargs: {params: 1}\n", "'params' is no optimizer option"),
+        ("ent_coef: {start: 1, end: 0, from: 0.5, to: 0.2}\n", "timestep 500 and ends it at 200"),
+        ("ent_coef: {start: 1, end: 0, from: 0.5, to: 100}\n", "timestep 500 and ends it at 100"),
+        ("early_stop_on_eval_reward: true\neval_freq_epochs: null\n", "needs evaluations"),
+        ("eval_n_envs: 11\n", "eval_n_envs 11 exceeds eval_episodes 10"),
+        ("n_workers: 2\nvectorization: sync\n", "'n_workers' has no effect: vectorization is sync"),
+        ("clip_obs: 5.0\n", "'clip_obs' has no effect: normalize_obs is none"),
+        ("clip_reward: 5.0\n", "'clip_reward' has no effect: normalize_reward is false"),
+        ("eval_freq_epochs: null\neval_episodes: 3\n", "'eval_episodes' has no effect"),
+        ("eval_freq_timesteps: 9\neval_warmup_epochs: 3\n", "'eval_warmup_epochs' has no effect"),
+        ("wandb_project: x\n", "'wandb_project' has no effect: wandb is false"),
+    ],
+)
+def test_what_does_not_fit_together(tmp_path, extra, expected):
+    (line,) = ppo_problems(tmp_path, extra)
+    assert expected in line
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        "n_workers: 4\n",
+        "env_kwargs: {seed: 3, description: x}\n",
+        "optimizer_kwargs: {weight_decay: 0.1}\n",
+        "ent_coef: {start: 1, end: 0, from: 0.5, to: 0.5}\n",
+        "ent_coef: {start: 1, end: 0, to: 9000}\n",
+        "clip_obs: 5.0\nnormalize_obs: rolling\n",
+        "eval_freq_timesteps: 9\neval_episodes: 3\n",
+    ],
+)
+def test_what_fits_together(tmp_path, extra):
+    load_ppo(tmp_path, extra)
+
+
+def test_a_run_shorter_than_a_rollout_is_allowed(tmp_path):
+    assert load_ppo(tmp_path, "", "max_timesteps=5").max_timesteps == 5
+
+
+def test_the_optimizers_are_those_of_torch():
+    optim = pytest.importorskip("torch.optim")
+    classes = {name for name in vars(optim) if isinstance(getattr(optim, name), type)}
+    others = {
+        "LBFGS",  # needs a closure
+        "Muon",  # matrices only
+        "Optimizer",
+        "SparseAdam",  # sparse gradients only
+    }
+    assert set(OPTIMIZERS) == classes - others
