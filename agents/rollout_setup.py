@@ -23,9 +23,7 @@ def build_collector(
         if config.normalize_reward
         else None
     )
-    return Collector(
-        env, policy, device=device, generator=generator, reward_normalizer=normalizer
-    )
+    return Collector(env, policy, device=device, generator=generator, reward_normalizer=normalizer)
 
 
 def build_rollout_buffer(env: VectorEnv, policy: ActorCritic, *, n_steps: int) -> RolloutBuffer:
@@ -35,5 +33,4 @@ def build_rollout_buffer(env: VectorEnv, policy: ActorCritic, *, n_steps: int) -
         n_envs=env.num_envs,
         observation_space=env.single_observation_space,
         distribution=policy.distribution,
-        is_normalized=not policy.normalizer.is_identity,
     )

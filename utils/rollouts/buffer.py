@@ -49,7 +49,6 @@ class RolloutBuffer:
         n_envs: int,
         observation_space: gym.Space,
         distribution: ActionDistribution,
-        is_normalized: bool,
     ) -> None:
         """Allocate the arrays.
 
@@ -58,18 +57,17 @@ class RolloutBuffer:
             n_envs: Number of environments (N).
             observation_space: Single observation space; Dict spaces are flat.
             distribution: Says the shape and dtype of stored actions.
-            is_normalized: Observations are stored normalised, so boxes are float32.
         """
         self.capacity, self.n_envs = n_steps, n_envs
         self.n_steps = n_steps
         lead = (n_steps, n_envs)
         if isinstance(observation_space, gym.spaces.Dict):
             self.observation: Observation = {
-                key: _allocate(lead, observation_space[key], is_normalized=is_normalized)
+                key: _allocate(lead, observation_space[key])
                 for key in sorted(observation_space.spaces)
             }
         else:
-            self.observation = _allocate(lead, observation_space, is_normalized=is_normalized)
+            self.observation = _allocate(lead, observation_space)
         shape, dtype = _action_layout(distribution)
         self.action = torch.zeros((*lead, *shape), dtype=dtype)
         self.logprob = torch.zeros(lead)
@@ -188,11 +186,8 @@ class RolloutBuffer:
         return Minibatch(picked, *(field.index_select(0, index) for field in samples[1:]))
 
 
-def _allocate(lead: tuple[int, int], space: gym.Space, *, is_normalized: bool) -> Tensor:
-    dtype = torch_dtype(space)
-    if is_normalized and dtype == torch.float32:
-        return torch.zeros((*lead, *space.shape))
-    return torch.zeros((*lead, *space.shape), dtype=dtype)
+def _allocate(lead: tuple[int, int], space: gym.Space) -> Tensor:
+    return torch.zeros((*lead, *space.shape), dtype=torch_dtype(space))
 
 
 def _action_layout(distribution: ActionDistribution) -> tuple[tuple[int, ...], torch.dtype]:

@@ -109,17 +109,18 @@ class Collector:
             assert t < buffer.capacity, (t, buffer.capacity, remaining)
             active = remaining > 0
             buffer.is_valid[t] = torch.from_numpy(active)
-            outcome = self._write_step(buffer, t)
+            outcome = self._write_step(buffer, t, is_counted=active)
             remaining -= (outcome.terminated | outcome.truncated) & active
             if outcome.finished is not None:
-                counted = active[outcome.finished.env_index]
-                finished += outcome.finished.returns[counted].tolist()
+                finished += outcome.finished.returns.tolist()
             t += 1
         buffer.shorten(t)
         self._write_next_values(buffer)
         return self._summarize(t, finished)
 
-    def _write_step(self, buffer: RolloutBuffer, t: int) -> Outcome:
+    def _write_step(
+        self, buffer: RolloutBuffer, t: int, *, is_counted: np.ndarray | None = None
+    ) -> Outcome:
         raw = self.stepper.observation
         if self.policy.normalizer.learns:
             self.policy.normalizer.update(raw)
@@ -127,7 +128,7 @@ class Collector:
         buffer.write_observation(t, observation)
         decision = self.stepper.decide(observation, generator=self.generator)
         buffer.write_decision(t, *decision)
-        outcome = self.stepper.step(decision.action)
+        outcome = self.stepper.step(decision.action, is_counted=is_counted)
         done = outcome.terminated | outcome.truncated
         reward = outcome.reward
         if self.reward_normalizer is not None:

@@ -36,27 +36,30 @@ class EpisodeTracker:
         self.window_returns: deque[float] = deque(maxlen=window)
         self.window_lengths: deque[int] = deque(maxlen=window)
 
-    def update(self, raw_reward: np.ndarray, over: np.ndarray) -> FinishedEpisodes | None:
+    def update(
+        self, raw_reward: np.ndarray, over: np.ndarray, *, is_counted: np.ndarray | None = None
+    ) -> FinishedEpisodes | None:
         """Take in one vector step.
 
         Args:
             raw_reward: (N,) rewards of the environments' own.
             over: (N,) bool, the episode ended with this step.
+            is_counted: (N,) bool, whose episodes are told of and kept; all if None.
 
         Returns:
-            The episodes that ended, or None.
+            The counted episodes that ended, or None.
         """
         self._returns += raw_reward
         self._lengths += 1
         if not over.any():
             return None
-        index = np.flatnonzero(over)
-        finished = FinishedEpisodes(index, self._returns[index], self._lengths[index])
+        counted = np.flatnonzero(over if is_counted is None else over & is_counted)
+        finished = FinishedEpisodes(counted, self._returns[counted], self._lengths[counted])
         self.window_returns.extend(finished.returns.tolist())
         self.window_lengths.extend(finished.lengths.tolist())
-        self._returns[index] = 0.0
-        self._lengths[index] = 0
-        return finished
+        self._returns[over] = 0.0
+        self._lengths[over] = 0
+        return finished if counted.size else None
 
     def reset(self, env_index: np.ndarray | None = None) -> None:
         """Forget the running episodes of some environments (all if None), not the window."""

@@ -29,7 +29,7 @@ class Outcome(NamedTuple):
     """(N,) bool"""
     infos: dict[str, Any]
     finished: FinishedEpisodes | None
-    """Episodes of the unwrapped environments that ended, with raw returns."""
+    """Counted episodes of the unwrapped environments that ended, with raw returns."""
 
 
 class Stepper:
@@ -81,27 +81,42 @@ class Stepper:
         """Let the policy choose for normalised observations (N, ...)."""
         return self.policy.act(observation, generator=generator, deterministic=deterministic)
 
-    def step(self, action: Tensor) -> Outcome:
-        """Step every environment with the policy's actions, (N, ...)."""
+    def step(self, action: Tensor, *, is_counted: np.ndarray | None = None) -> Outcome:
+        """Step every environment.
+
+        Args:
+            action: (N, ...) as the policy drew them.
+            is_counted: (N,) bool, whose finished episodes enter the statistics; all if None.
+        """
         env_action = self._adapter.to_env(action.cpu().numpy())
         observation, reward, terminated, truncated, infos = self.env.step(env_action)
         self.n_vec_steps += 1
         self._check_finite("reward", reward)
+        if "final_obs" in infos:
+            # Only a truncated episode's end is valued; other rows may hold anything.
+            self._check_finite("final observation", infos["final_obs"], rows=truncated)
         self.take(observation)
         over = infos.get("episode_over")
         if over is None:
             over = terminated | truncated
-        finished = self.tracker.update(infos.get("raw_reward", reward), over)
+        raw_reward = infos.get("raw_reward", reward)
+        finished = self.tracker.update(raw_reward, over, is_counted=is_counted)
         return Outcome(reward, terminated, truncated, infos, finished)
 
-    def _check_finite(self, quantity: str, values: ObservationArray) -> None:
+    def _check_finite(
+        self, quantity: str, values: ObservationArray, *, rows: np.ndarray | None = None
+    ) -> None:
         if isinstance(values, dict):
             for key, part in values.items():
-                self._check_finite(f"{quantity}['{key}']", part)
+                self._check_finite(f"{quantity}['{key}']", part, rows=rows)
             return
         if values.dtype.kind != "f" or np.isfinite(values).all():
             return
         bad = ~np.isfinite(values.reshape(values.shape[0], -1)).all(axis=1)
+        if rows is not None:
+            bad &= rows
+            if not bad.any():
+                return
         index = int(np.flatnonzero(bad)[0])
         raise EnvironmentFailedError(
             f"environment {index} of {getattr(self.env, 'env_id', self.env)} returned a {quantity} "
