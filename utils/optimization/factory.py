@@ -12,6 +12,12 @@ from torch import nn
 
 from utils.errors import ConfigError
 
+# What these need, an agent does not give.
+_UNSUITED = {
+    "LBFGS": "it evaluates the loss several times a step",
+    "SparseAdam": "it takes sparse gradients only",
+}
+
 
 def build_optimizer(
     name: str, parameters: Iterable[nn.Parameter], *, lr: float, kwargs: Mapping[str, Any]
@@ -25,7 +31,8 @@ def build_optimizer(
         kwargs: Further arguments of the class; they win over the defaults here.
 
     Raises:
-        ConfigError: No such optimiser (the nearest is named), or an argument that it refuses.
+        ConfigError: No such optimiser (the nearest is named), one that cannot train a policy, or
+            an argument that it refuses.
     """
     known = [
         key
@@ -37,18 +44,20 @@ def build_optimizer(
     if name not in known:
         nearest = difflib.get_close_matches(name, known, 1) or sorted(known)
         raise ConfigError(f"optimizer: '{name}' is not in torch.optim; did you mean {nearest[0]}?")
+    if name in _UNSUITED:
+        raise ConfigError(f"optimizer: {name} cannot train a policy here: {_UNSUITED[name]}")
     optimizer_class = getattr(torch.optim, name)
-    accepted = inspect.signature(optimizer_class).parameters
+    accepted = set(inspect.signature(optimizer_class).parameters) - {"params", "lr"}
     unknown = [key for key in kwargs if key not in accepted]
     if unknown:
         raise ConfigError(
             f"optimizer_kwargs: {name} takes no argument {', '.join(unknown)}; "
-            f"it takes {', '.join(key for key in accepted if key not in ('params', 'lr'))}"
+            f"it takes {', '.join(sorted(accepted))}"
         )
     defaults = {"fused": True} if "fused" in accepted and not kwargs.get("foreach") else {}
     try:
         return optimizer_class(parameters, lr=lr, **(defaults | dict(kwargs)))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:
         raise ConfigError(f"optimizer_kwargs: {name}: {error}") from error
 
 
