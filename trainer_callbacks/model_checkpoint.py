@@ -107,7 +107,8 @@ class ModelCheckpoint(Callback):
         frequency = agent.config.checkpoint_freq_epochs
         if frequency is not None and agent.counters.epoch % frequency == 0:
             return True
-        return self._clock() - self._saved_at >= agent.config.checkpoint_interval_seconds
+        interval: float = agent.config.checkpoint_interval_seconds
+        return self._clock() - self._saved_at >= interval
 
     def _take_score(self, score: float | None) -> bool:
         if score is None or not math.isfinite(score):

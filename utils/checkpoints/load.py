@@ -40,7 +40,8 @@ def load_checkpoint(path: Path | str) -> dict[str, Any]:
         raise CheckpointError(f"checkpoint '{target}' is damaged: {_first_line(error)}") from error
     if not isinstance(plain, dict):
         raise CheckpointError(f"checkpoint '{target}' was not written by this program")
-    return from_plain(plain)
+    state: dict[str, Any] = from_plain(plain)
+    return state
 
 
 def is_whole_checkpoint(path: Path) -> bool:

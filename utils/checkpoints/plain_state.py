@@ -58,7 +58,7 @@ def from_plain(value: Any) -> Any:
 
 
 def _key(key: Any, where: str) -> str | int:
-    assert type(key) in (str, int), f"{where}: key {key!r} is neither a string nor an integer"
+    assert isinstance(key, str | int), f"{where}: key {key!r} is neither a string nor an integer"
     return key
 
 

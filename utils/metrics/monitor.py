@@ -65,7 +65,7 @@ class _Watch:
 
     def _broken_median(self, value: float) -> str | None:
         grows, shrinks = self.rule.grows_by_factor, self.rule.shrinks_to
-        if (grows is None and shrinks is None) or len(self.window) < self.window.maxlen:
+        if (grows is None and shrinks is None) or len(self.window) < self.rule.window:
             return None
         median = sorted(self.window)[len(self.window) // 2]
         if median <= 0.0:
