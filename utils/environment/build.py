@@ -9,7 +9,12 @@ from gym_wrappers import EnvWrapperRegistry
 from utils.environment.families import standard
 from utils.environment.recipe import EnvRecipe
 from utils.errors import ConfigError
-from utils.vector_envs import BaseVectorEnv, InProcessVectorEnv, ObservationOptions
+from utils.vector_envs import (
+    BaseVectorEnv,
+    InProcessVectorEnv,
+    ObservationOptions,
+    SubprocessVectorEnv,
+)
 
 
 def build_env(  # noqa: PLR0913 - one keyword per config key
@@ -72,7 +77,13 @@ def build_env(  # noqa: PLR0913 - one keyword per config key
     }
     if _resolve_vectorization(vectorization, env_id=env_id, n_envs=n_envs) == "sync":
         return InProcessVectorEnv([recipe] * n_envs, **shared)
-    raise ConfigError("vectorization: async is not available")
+    return SubprocessVectorEnv(
+        [recipe] * n_envs,
+        **shared,
+        n_workers=n_workers,
+        start_method=start_method,
+        env_timeout_seconds=env_timeout_seconds,
+    )
 
 
 def build_env_from_config(

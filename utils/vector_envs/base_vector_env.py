@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from utils.errors import EnvironmentFailedError
+from utils.errors import CheckpointError, EnvironmentFailedError
 from utils.vector_envs.step_arrays import StepArrays
 
 _DEFAULT_RENDER_FPS = 30
@@ -128,15 +128,16 @@ class BaseVectorEnv(VectorEnv):
         self.action_space.seed(seed)
         self.single_action_space.seed(seed)
 
-    def _check_actions(self, actions: Any) -> np.ndarray:
-        """Assert the shape and kind of a batch of actions; return it as an array."""
-        actions = np.asarray(actions)
+    def _copy_actions(self, actions: Any) -> np.ndarray:
+        """Assert the shape and kind of a batch of actions; return them as an array of our own."""
+        actions = np.array(actions)
         assert actions.shape == self._action_shape, (actions.shape, self._action_shape)
         if actions.dtype != self._action_dtype:
             assert np.can_cast(actions.dtype, self._action_dtype, "same_kind"), (
                 actions.dtype,
                 self._action_dtype,
             )
+            actions = actions.astype(self._action_dtype)
         return actions
 
     def _assemble(self, leaves: list[np.ndarray]) -> Any:
@@ -156,6 +157,14 @@ class BaseVectorEnv(VectorEnv):
         if self.facts.reports_episode_over:
             infos["episode_over"] = arrays.episode_over
         return infos
+
+    def _check_state_size(self, state: dict[str, Any]) -> None:
+        saved = len(state["environments"])
+        if saved != self.num_envs:
+            raise CheckpointError(
+                f"the saved state is of {saved} environments of {self.env_id}, not of "
+                f"{self.num_envs}: resume with n_envs: {saved}"
+            )
 
     def _export_generators(self) -> dict[str, Any]:
         return {

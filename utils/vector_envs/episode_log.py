@@ -1,112 +1,93 @@
-"""Remembers how each environment's current episode began and what was done since."""
+"""Remembers how each environment's episodes began and what was done since, to replay them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-_FIRST_CAPACITY = 1024  # vector steps
-_MOST_CAPACITY = 1 << 18  # vector steps; an episode longer than half of it cannot be replayed
-
-
-@dataclass(slots=True, kw_only=True)
-class EpisodeStart:
-    """How an episode began.
-
-    Attributes:
-        seed: Seed that reset() was given, or None.
-        generator: State of `np_random`'s bit generator right before reset() (None with a seed).
-        options: Options that reset() was given, or None.
-    """
-
-    seed: int | None = None
-    generator: dict[str, Any] | None = None
-    options: dict[str, Any] | None = None
-
-
-@dataclass(slots=True)
-class _Episode:
-    start: EpisodeStart
-    first_row: int
-    soft_resets: list[int] = field(default_factory=list)
-    is_complete: bool = True
+# A generator's state costs a microsecond to read, so an episode that ends this soon after the
+# last reading is replayed together with the next one.
+_FEWEST_STEPS_BETWEEN_STARTS = 256
+_MOST_ROWS = 1 << 17  # vector steps; what is longer than half of it cannot be replayed
 
 
 class EpisodeLog:
-    """Actions of all environments since their episodes began.
+    """Actions of N environments since a moment from which they can be replayed.
 
-    One row is written per vector step; rows that no current episode needs are dropped when the
-    table is full. Old tables are never written again, so rows handed out stay valid.
+    Each environment has its own moment: a reset before which the seed or the state of its
+    generator is known. Later resets are noted by the number of actions before them.
     """
 
-    def __init__(self, action_shape: tuple[int, ...], action_dtype: np.dtype, n_envs: int) -> None:
-        self._table = np.empty((_FIRST_CAPACITY, n_envs, *action_shape), action_dtype)
-        self._length = 0
-        self._episodes = [_Episode(EpisodeStart(), 0) for _ in range(n_envs)]
+    def __init__(self, n_envs: int) -> None:
+        """Start empty; `begin` comes before the first `append`."""
+        self._rows: list[np.ndarray] = []
+        self._first_rows = [0] * n_envs
+        self._starts: list[dict[str, Any]] = [{} for _ in range(n_envs)]
+        self._resets: list[list[int]] = [[] for _ in range(n_envs)]
+        self._is_whole = [True] * n_envs
 
-    def append(self, actions: np.ndarray) -> np.ndarray:
-        """Record one vector step's actions; return them as the stored row (N, ...)."""
-        length = self._length
-        if length == len(self._table):
-            self._make_room()
-            length = self._length
-        row = self._table[length]
-        row[...] = actions
-        self._length = length + 1
-        return row
+    def append(self, actions: np.ndarray) -> None:
+        """Keep one vector step's actions (N, ...); nobody changes them afterwards."""
+        self._rows.append(actions)
+        if len(self._rows) >= _MOST_ROWS:
+            self._forget_oldest()
 
-    def begin(self, i: int, start: EpisodeStart) -> None:
-        """Note that environment `i`'s next action is the first of an episode."""
-        self._episodes[i] = _Episode(start, self._length)
+    def begin(self, i: int, start: dict[str, Any]) -> None:
+        """Note that environment `i` is about to be reset from a known state.
 
-    def note_soft_reset(self, i: int) -> None:
-        """Note a reset() of environment `i` that goes on with the same true episode."""
-        episode = self._episodes[i]
-        episode.soft_resets.append(self._length - episode.first_row)
+        Args:
+            i: The environment.
+            start: `seed` (int or None), `generator` (state of its bit generator or None) and
+                `options` of the reset.
+        """
+        self._first_rows[i] = len(self._rows)
+        self._starts[i] = start
+        self._resets[i] = []
+        self._is_whole[i] = True
+
+    def is_start_due(self, i: int) -> bool:
+        """Say whether the next reset of environment `i` should be noted by `begin`."""
+        return len(self._rows) - self._first_rows[i] >= _FEWEST_STEPS_BETWEEN_STARTS
+
+    def note_reset(self, i: int) -> None:
+        """Note a reset of environment `i` without seed, options or a state read before it."""
+        self._resets[i].append(len(self._rows) - self._first_rows[i])
 
     def export(self, i: int) -> dict[str, Any]:
-        """Return environment `i`'s episode as plain containers and one array of actions."""
-        episode = self._episodes[i]
+        """Return environment `i`'s log as plain containers and one array of actions (T, ...)."""
         return {
-            "seed": episode.start.seed,
-            "generator": episode.start.generator,
-            "options": episode.start.options,
-            "actions": self._table[episode.first_row : self._length, i].copy(),
-            "soft_resets": list(episode.soft_resets),
-            "is_complete": episode.is_complete,
+            "start": dict(self._starts[i]),
+            "actions": np.array([row[i] for row in self._rows[self._first_rows[i] :]]),
+            "resets": list(self._resets[i]),
+            "is_whole": self._is_whole[i],
         }
 
-    def load(self, exported: Sequence[dict[str, Any]]) -> None:
-        """Replace all episodes by exported ones, aligned at their ends."""
-        longest = max(len(episode["actions"]) for episode in exported)
-        capacity = max(_FIRST_CAPACITY, 2 * longest)
-        self._table = np.empty((capacity, *self._table.shape[1:]), self._table.dtype)
-        self._length = longest
-        for i, episode in enumerate(exported):
-            first = longest - len(episode["actions"])
-            self._table[first:longest, i] = episode["actions"]
-            start = EpisodeStart(
-                seed=episode["seed"], generator=episode["generator"], options=episode["options"]
-            )
-            self._episodes[i] = _Episode(
-                start, first, list(episode["soft_resets"]), episode["is_complete"]
-            )
+    def load(self, logs: list[dict[str, Any]], empty_row: np.ndarray) -> None:
+        """Replace all logs by exported ones, aligned at their ends.
 
-    def _make_room(self) -> None:
-        """Drop rows that no episode needs; widen the table while most of it is needed."""
-        oldest = self._length - _MOST_CAPACITY // 2
-        for episode in self._episodes:
-            if episode.first_row < oldest:
-                episode.first_row, episode.is_complete = oldest, False
-        kept_from = min(episode.first_row for episode in self._episodes)
-        kept = self._length - kept_from
-        table = np.empty(
-            (max(_FIRST_CAPACITY, 2 * kept), *self._table.shape[1:]), self._table.dtype
-        )
-        table[:kept] = self._table[kept_from : self._length]
-        for episode in self._episodes:
-            episode.first_row -= kept_from
-        self._table, self._length = table, kept
+        Args:
+            logs: One per environment, as `export` returned them.
+            empty_row: (N, ...) array of the shape and dtype of a row.
+        """
+        longest = max(len(log["actions"]) for log in logs)
+        table = np.zeros((longest, *empty_row.shape), empty_row.dtype)
+        for i, log in enumerate(logs):
+            first = longest - len(log["actions"])
+            if first < longest:
+                table[first:, i] = log["actions"]
+            self._first_rows[i] = first
+            self._starts[i] = dict(log["start"])
+            self._resets[i] = list(log["resets"])
+            self._is_whole[i] = log["is_whole"]
+        self._rows = list(table)
+
+    def _forget_oldest(self) -> None:
+        """Drop rows that nobody needs, and at least half of all."""
+        oldest = len(self._rows) - _MOST_ROWS // 2
+        for i, first in enumerate(self._first_rows):
+            if first < oldest:
+                self._first_rows[i], self._is_whole[i] = oldest, False
+        dropped = min(self._first_rows)
+        self._rows = self._rows[dropped:]
+        self._first_rows = [first - dropped for first in self._first_rows]

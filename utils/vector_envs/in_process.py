@@ -17,7 +17,7 @@ from utils.vector_envs.base_vector_env import (
     find_termination_source,
     read_facts,
 )
-from utils.vector_envs.episode_log import EpisodeLog, EpisodeStart
+from utils.vector_envs.episode_log import EpisodeLog
 from utils.vector_envs.observation_steps import ObservationOptions, resolve_leaf_steps
 from utils.vector_envs.row_writer import RowWriter
 from utils.vector_envs.spaces import check_action_space, combine_spaces, flatten_leaves
@@ -92,18 +92,21 @@ class InProcessVectorEnv(BaseVectorEnv):
             and self.leaf_steps[0].frame_stack == 1
         )
         self._writer = None if is_plain else RowWriter(self.leaf_steps, n_envs)
-        self._log = EpisodeLog(self._action_shape[1:], self._action_dtype, n_envs)
+        self._log = EpisodeLog(n_envs)
         self._env_infos: list[dict[str, Any]] = [{} for _ in self.envs]
         self._n_steps = 0
         self._is_started = False
         self._turn = 0
-        self._arrays: tuple[StepArrays, StepArrays]
-        self.use_arrays(*(StepArrays.allocate(self.leaf_steps, n_envs) for _ in range(2)))
+        spaces = [steps.space for steps in self.leaf_steps]
+        self._arrays = (StepArrays.allocate(spaces, n_envs), StepArrays.allocate(spaces, n_envs))
 
     def use_arrays(self, even: StepArrays, odd: StepArrays) -> None:
-        """Write into these two sets of arrays in turn, beginning with `odd` at the next call."""
+        """Write into these two sets of arrays from now on, in turn."""
         self._arrays = (even, odd)
-        self._turn = 0
+
+    def set_turn(self, turn: int) -> None:
+        """Let the next step, reset or restore write into the even (0) or odd (1) arrays."""
+        self._turn = turn ^ 1
 
     @override
     def reset(
@@ -126,12 +129,9 @@ class InProcessVectorEnv(BaseVectorEnv):
             self._seed_action_spaces(seed)
         arrays, rows = self._next_arrays()
         for i in range(self.num_envs):
-            start = self._episode_start(i, None if seed is None else seed + i, options)
-            self._reset_env(i, rows, start, check_shape=True)
-        for column in (arrays.rewards, arrays.raw_rewards):
-            column.fill(0.0)
-        for column in (arrays.terminated, arrays.truncated, arrays.episode_over):
-            column.fill(False)
+            start = self._read_start(i, None if seed is None else seed + i, options)
+            self._begin_episode(i, rows, start)
+        arrays.clear_outcomes()
         self._is_started = True
         return self._assemble(arrays.observations), self._build_infos(arrays, has_done=False)
 
@@ -151,8 +151,10 @@ class InProcessVectorEnv(BaseVectorEnv):
         Raises:
             EnvironmentFailedError: An environment raised; it is named.
         """
-        row = self._log.append(self._check_actions(actions))
-        arrays, has_done = self.step_into_arrays(row)
+        actions = self._copy_actions(actions)
+        self._log.append(actions)
+        arrays, rows = self._next_arrays()
+        has_done = self._step_envs(arrays, rows, actions)
         return (
             self._assemble(arrays.observations),
             arrays.rewards,
@@ -161,9 +163,8 @@ class InProcessVectorEnv(BaseVectorEnv):
             self._build_infos(arrays, has_done=has_done),
         )
 
-    def step_into_arrays(self, actions: np.ndarray) -> tuple[StepArrays, bool]:
-        """Step all environments with a logged row of actions; say whether any episode ended."""
-        arrays, rows = self._next_arrays()
+    def _step_envs(self, arrays: StepArrays, rows: Any, actions: np.ndarray) -> bool:
+        """Step all environments; say whether any episode ended."""
         rewards, infos, has_sources = arrays.rewards, self._env_infos, self._has_sources
         arrays.terminated.fill(False)
         arrays.truncated.fill(False)
@@ -182,7 +183,7 @@ class InProcessVectorEnv(BaseVectorEnv):
             raise
         except Exception as error:
             raise self._failed(error, i, f"in step {self._n_steps}") from error
-        return arrays, has_done
+        return has_done
 
     def _next_arrays(self) -> tuple[StepArrays, Any]:
         """Take turns; return the arrays and what `rows[i] = observation` writes to."""
@@ -198,18 +199,17 @@ class InProcessVectorEnv(BaseVectorEnv):
     ) -> None:
         """Keep the final observation and reset environment `i`."""
         if terminated and truncated:
-            terminated, truncated = (
-                not self._timeout_sets_terminated,
-                self._timeout_sets_terminated,
-            )
+            truncated = self._timeout_sets_terminated
+            terminated = not truncated
         arrays.terminated[i], arrays.truncated[i] = terminated, truncated
-        for final, current in zip(arrays.final_observations, arrays.observations, strict=True):
-            final[i] = current[i]
-        if self.facts.reports_episode_over and not arrays.episode_over[i]:
-            self._log.note_soft_reset(i)
-            self._reset_env(i, rows, None)
+        for k, current in enumerate(arrays.observations):
+            arrays.final_observations[k][i] = current[i]
+        is_over = not self.facts.reports_episode_over or arrays.episode_over[i]
+        if is_over and self._log.is_start_due(i):
+            self._log.begin(i, self._read_start(i, None, None))
         else:
-            self._reset_env(i, rows, self._episode_start(i, None, None))
+            self._log.note_reset(i)
+        self._write_first(i, rows, self._reset_env(i))
 
     def _read_sources(self, i: int, arrays: StepArrays, *, is_done: bool) -> None:
         """Read the true reward and end from the wrappers that change them for the learner."""
@@ -218,36 +218,47 @@ class InProcessVectorEnv(BaseVectorEnv):
         source = self._termination_sources[i]
         arrays.episode_over[i] = is_done if source is None else source.episode_over
 
-    def _episode_start(
+    def _read_start(
         self, i: int, seed: int | None, options: dict[str, Any] | None
-    ) -> EpisodeStart:
-        if seed is not None:
-            return EpisodeStart(seed=seed, options=options)
-        return EpisodeStart(generator=self._cores[i].np_random.bit_generator.state, options=options)
+    ) -> dict[str, Any]:
+        state = self._read_generator(i) if seed is None else None
+        return {"seed": seed, "generator": state, "options": options}
 
-    def _reset_env(
-        self, i: int, rows: Any, start: EpisodeStart | None, *, check_shape: bool = False
-    ) -> None:
-        """Reset environment `i` and write its row; without `start` the true episode goes on."""
-        seed, options = (None, None) if start is None else (start.seed, start.options)
-        if start is not None:
-            self._log.begin(i, start)
-        if seed is not None:
-            self.envs[i].action_space.seed(seed)
+    def _read_generator(self, i: int) -> dict[str, Any] | None:
+        """Return the state of environment `i`'s generator, or None where it is not numpy's."""
+        generator = self._cores[i].np_random
+        if isinstance(generator, np.random.Generator):
+            return generator.bit_generator.state
+        return None
+
+    def _begin_episode(self, i: int, rows: Any, start: dict[str, Any]) -> None:
+        """Begin a new true episode of environment `i` from a start as the log keeps it."""
+        self._log.begin(i, start)
+        source = self._termination_sources[i]
+        if source is not None:
+            source.episode_over = True  # whatever it had in mind to go on with is abandoned
+        if start["seed"] is not None:
+            self.envs[i].action_space.seed(start["seed"])
+        elif start["generator"] is not None:
+            self._cores[i].np_random.bit_generator.state = start["generator"]
+        observation = self._reset_env(i, seed=start["seed"], options=start["options"])
+        self._check_shapes(i, observation)
+        self._write_first(i, rows, observation)
+
+    def _reset_env(self, i: int, **arguments: Any) -> Any:
         try:
-            observation, self._env_infos[i] = self.envs[i].reset(seed=seed, options=options)
-            if check_shape:
-                self._check_observation(i, observation)
-            if self._writer is None:
-                rows[i] = observation
-            else:
-                rows.write_first(i, observation)
-        except EnvironmentFailedError:
-            raise
+            observation, self._env_infos[i] = self.envs[i].reset(**arguments)
         except Exception as error:
-            raise self._failed(error, i, f"in reset after step {self._n_steps}") from error
+            raise self._failed(error, i, f"in the reset after step {self._n_steps}") from error
+        return observation
 
-    def _check_observation(self, i: int, observation: Any) -> None:
+    def _write_first(self, i: int, rows: Any, observation: Any) -> None:
+        if self._writer is None:
+            rows[i] = observation
+        else:
+            rows.write_first(i, observation)
+
+    def _check_shapes(self, i: int, observation: Any) -> None:
         """Refuse an observation whose shape would be broadcast in silence."""
         for steps in self.leaf_steps:
             shape = np.shape(steps.leaf.read(observation))
@@ -263,18 +274,105 @@ class InProcessVectorEnv(BaseVectorEnv):
             error, env_index=self._first_index + i, env_id=self.env_id, when=when
         )
 
-    @property
+    def get_state(self) -> dict[str, Any]:
+        """Return everything needed to go on with the running episodes, in plain containers.
+
+        Raises:
+            AssertionError: There was no reset before.
+        """
+        assert self._is_started, "reset() comes before get_state()"
+        return {
+            "environments": [self._export_env(i) for i in range(self.num_envs)],
+            "n_steps": self._n_steps,
+            "generators": self._export_generators(),
+        }
+
+    def set_state(self, state: dict[str, Any]) -> tuple[Any, np.ndarray]:
+        """Go on with the episodes of a saved state, by replaying their actions.
+
+        Args:
+            state: What `get_state` returned, for as many environments.
+
+        Returns:
+            The observation (N, ...), and (N,) bool: whether the replay led to the saved
+            observation, reward and generator bit for bit. Where it did not, a new episode has
+            begun, and the running one counts as truncated.
+
+        Raises:
+            CheckpointError: The state is of another number of environments.
+        """
+        self._check_state_size(state)
+        arrays, rows = self._next_arrays()
+        saved = state["environments"]
+        restored = np.array(
+            [self._restore_env(i, saved[i], arrays, rows) for i in range(len(saved))]
+        )
+        logs = [saved[i]["log"] if restored[i] else self._log.export(i) for i in range(len(saved))]
+        self._log.load(logs, np.empty(self._action_shape, self._action_dtype))
+        self._load_generators(state["generators"])
+        self._n_steps = state["n_steps"]
+        self._is_started = True
+        arrays.clear_outcomes()
+        for i in range(self.num_envs):
+            arrays.rewards[i] = saved[i]["reward"]
+        return self._assemble(arrays.observations), restored
+
+    def _export_env(self, i: int) -> dict[str, Any]:
+        arrays = self._arrays[self._turn]
+        return {
+            "log": self._log.export(i),
+            "observation": [array[i].copy() for array in arrays.observations],
+            "reward": float(arrays.rewards[i]),
+            "generator": self._read_generator(i),
+        }
+
+    def _restore_env(self, i: int, saved: dict[str, Any], arrays: StepArrays, rows: Any) -> bool:
+        """Replay environment `i`; where that leads elsewhere, begin a new episode."""
+        start = saved["log"]["start"]
+        is_known = start["seed"] is not None or start["generator"] is not None
+        if (
+            is_known
+            and saved["log"]["is_whole"]
+            and self._replay(i, saved, rows)
+            and _is_equal([array[i] for array in arrays.observations], saved["observation"])
+            and _is_equal(self._read_generator(i), saved["generator"])
+        ):
+            return True
+        # Another stretch of the same stream, so that a resumed run repeats nothing.
+        fresh = {"seed": None, "generator": saved["generator"], "options": None}
+        self._begin_episode(i, rows, fresh)
+        return False
+
+    def _replay(self, i: int, saved: dict[str, Any], rows: Any) -> bool:
+        """Play a saved log; stop and say False where an episode ends at another step."""
+        log = saved["log"]
+        self._begin_episode(i, rows, log["start"])
+        resets = set(log["resets"])
+        reward = saved["reward"]
+        for count, action in enumerate(log["actions"], start=1):
+            try:
+                rows[i], reward, terminated, truncated, _ = self._step_functions[i](action)
+            except Exception as error:
+                raise self._failed(error, i, f"in step {count} of a replay") from error
+            is_done = bool(terminated or truncated)
+            if is_done != (count in resets):
+                return False
+            if is_done:
+                self._write_first(i, rows, self._reset_env(i))
+        return _is_equal(float(reward), saved["reward"])
+
     def env_infos(self) -> list[dict[str, Any]]:
-        """Each environment's own info dict of its latest step or reset."""
-        return self._env_infos
+        """Return each environment's own info dict of its latest step or reset."""
+        return list(self._env_infos)
 
-    @override
-    def render(self) -> tuple[Any, ...]:
-        """Return one frame of each environment."""
-        return tuple(env.render() for env in self.envs)
 
-    @override
-    def close_extras(self, **kwargs: Any) -> None:
-        """Close all environments."""
-        for env in self.envs:
-            env.close()
+def _is_equal(left: Any, right: Any) -> bool:
+    """Compare plain containers, numbers and arrays bit for bit."""
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(_is_equal(left[k], right[k]) for k in left)
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(_is_equal, left, right))
+    if isinstance(left, np.ndarray | np.generic | float):
+        left, right = np.asarray(left), np.asarray(right)
+        return left.dtype == right.dtype and left.tobytes() == right.tobytes()
+    return left == right

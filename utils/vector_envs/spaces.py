@@ -113,34 +113,3 @@ def check_action_space(space: gym.Space, *, env_id: str) -> None:
             f"{env_id}: actions of kind {type(space).__name__} are not supported "
             "(supported: Discrete, MultiDiscrete, MultiBinary, Box)"
         )
-
-
-def is_picture(space: gym.Space) -> bool:
-    """Say whether a leaf holds pictures: a uint8 Box of shape (C, H, W) with values 0 to 255.
-
-    Every such leaf of a built vector env is channel-first; what a config declares not to be a
-    picture has been flattened to one dimension.
-    """
-    return (
-        isinstance(space, spaces.Box)
-        and space.dtype == np.uint8
-        and len(space.shape) == 3
-        and bool((space.low == 0).all() and (space.high == 255).all())
-    )
-
-
-def describe_space(space: gym.Space) -> str:
-    """Return a space in a few words, such as `Box(4,) float32` or `Discrete(3, start -1)`."""
-    if isinstance(space, spaces.Box):
-        return f"Box{space.shape} {space.dtype}"
-    if isinstance(space, spaces.Discrete):
-        start = f", start {space.start}" if space.start else ""
-        return f"Discrete({space.n}{start})"
-    if isinstance(space, spaces.MultiDiscrete):
-        return f"MultiDiscrete({space.nvec.tolist()})"
-    if isinstance(space, spaces.MultiBinary):
-        return f"MultiBinary({space.n})"
-    if isinstance(space, spaces.Dict):
-        inside = ", ".join(f"{key}: {describe_space(child)}" for key, child in space.items())
-        return f"Dict({inside})"
-    return str(space)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import gymnasium as gym
 import numpy as np
-
-from utils.vector_envs.observation_steps import LeafSteps
 
 Allocate = Callable[[tuple[int, ...], np.dtype], np.ndarray]
 _ALIGNMENT = 64  # bytes: a cache line, so that no two workers write to one
@@ -38,14 +37,18 @@ class StepArrays:
 
     @classmethod
     def allocate(
-        cls, steps: tuple[LeafSteps, ...], n_envs: int, allocate: Allocate = np.zeros
+        cls, spaces: Sequence[gym.Space], n_envs: int, allocate: Allocate = np.zeros
     ) -> StepArrays:
-        """Allocate arrays for `n_envs` environments, in the order of the attributes."""
+        """Allocate arrays in the order of the attributes.
+
+        Args:
+            spaces: Stored space of each leaf.
+            n_envs: Number of environments N.
+            allocate: Returns an array of a shape and dtype.
+        """
 
         def leaf_arrays() -> list[np.ndarray]:
-            return [
-                allocate((n_envs, *leaf.space.shape), np.dtype(leaf.space.dtype)) for leaf in steps
-            ]
+            return [allocate((n_envs, *s.shape), np.dtype(s.dtype)) for s in spaces]
 
         def column(dtype: type) -> np.ndarray:
             return allocate((n_envs,), np.dtype(dtype))
@@ -59,6 +62,12 @@ class StepArrays:
             raw_rewards=column(np.float64),
             episode_over=column(np.bool_),
         )
+
+    def clear_outcomes(self) -> None:
+        """Zero all but the observations."""
+        for column in (self.rewards, self.terminated, self.truncated, self.raw_rewards):
+            column.fill(0)
+        self.episode_over.fill(False)
 
     def rows(self, chunk: slice) -> StepArrays:
         """Return views of the rows of some environments."""
@@ -77,15 +86,47 @@ class SharedArena:
     """Hands out arrays in one memory-mapped block, in the same order in every process."""
 
     def __init__(self, block: mmap.mmap | None = None) -> None:
-        """Measure sizes only, or hand out arrays of `block`."""
+        """Hand out arrays of `block`; without one, only add up `size` in bytes."""
         self._block = block
         self.size = 0
 
     def allocate(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-        """Return the next array of the block (bytes as they are)."""
+        """Return the next array of the block, with the bytes that are there."""
         count = int(np.prod(shape, dtype=np.int64))
         offset = self.size
         self.size += -(-max(count * dtype.itemsize, 1) // _ALIGNMENT) * _ALIGNMENT
         if self._block is None:
             return np.empty(0, dtype)
         return np.frombuffer(self._block, dtype, count, offset).reshape(shape)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SharedLayout:
+    """What lies in the shared memory of all environments: two sets of results, the actions.
+
+    Attributes:
+        spaces: Stored space of each leaf of the observation.
+        n_envs: Number of all environments N.
+        action_shape: (N, ...).
+        action_dtype: Of the action space.
+    """
+
+    spaces: tuple[gym.Space, ...]
+    n_envs: int
+    action_shape: tuple[int, ...]
+    action_dtype: np.dtype
+
+    def size(self) -> int:
+        """Return the number of bytes needed."""
+        arena = SharedArena()
+        self._allocate(arena)
+        return arena.size
+
+    def map(self, block: mmap.mmap) -> tuple[StepArrays, StepArrays, np.ndarray]:
+        """Return the two sets of results and the actions (N, ...) that lie in `block`."""
+        return self._allocate(SharedArena(block))
+
+    def _allocate(self, arena: SharedArena) -> tuple[StepArrays, StepArrays, np.ndarray]:
+        even = StepArrays.allocate(self.spaces, self.n_envs, arena.allocate)
+        odd = StepArrays.allocate(self.spaces, self.n_envs, arena.allocate)
+        return even, odd, arena.allocate(self.action_shape, self.action_dtype)

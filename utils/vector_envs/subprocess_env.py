@@ -1,0 +1,262 @@
+"""Environments stepped by worker processes, results in shared memory."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from typing_extensions import override
+
+from utils.errors import EnvironmentFailedError
+from utils.vector_envs.base_vector_env import BaseVectorEnv
+from utils.vector_envs.observation_steps import ObservationOptions
+from utils.vector_envs.step_arrays import SharedLayout, StepArrays
+from utils.vector_envs.worker import SOME_DONE, STEP, WorkerTask
+from utils.vector_envs.worker_pool import WorkerPool
+
+
+class SubprocessVectorEnv(BaseVectorEnv):
+    """Splits its environments among worker processes; each steps its part in one loop.
+
+    Workers run the code of InProcessVectorEnv, so both give the same numbers. They ignore Ctrl-C,
+    end when this process dies in whatever way, and are gone after any error.
+    """
+
+    vectorization_name = "async"
+    can_restore_state = True
+
+    def __init__(
+        self,
+        env_factories: Sequence[Callable[[], gym.Env]],
+        *,
+        env_id: str,
+        options: ObservationOptions | None = None,
+        timeout_sets_terminated: bool = False,
+        n_workers: int | None = None,
+        start_method: str = "spawn",
+        env_timeout_seconds: float = 60.0,
+    ) -> None:
+        """Start the workers and wait until they have built their environments.
+
+        Args:
+            env_factories: Builds one environment each; picklable.
+            env_id: Named in errors.
+            options: What is done to observations; nothing by default.
+            timeout_sets_terminated: A step that is terminated and truncated is a truncation.
+            n_workers: Number of processes; None takes one per core, at most one per environment.
+            start_method: "spawn", "forkserver" or "fork".
+            env_timeout_seconds: Longest time that one reset or step may take.
+
+        Raises:
+            ConfigError: A factory cannot be sent to a process, or an environment not be built.
+            EnvironmentFailedError: A worker died or did not answer in time.
+        """
+        n_envs = len(env_factories)
+        n_workers = min(n_workers or _count_cores(), n_envs)
+        bounds = np.linspace(0, n_envs, n_workers + 1).astype(int).tolist()
+        self._chunks = [slice(a, b) for a, b in pairwise(bounds)]
+        tasks = [
+            WorkerTask(
+                env_factories=tuple(env_factories[chunk]),
+                env_id=env_id,
+                options=options or ObservationOptions(),
+                timeout_sets_terminated=timeout_sets_terminated,
+                first_index=chunk.start,
+            )
+            for chunk in self._chunks
+        ]
+        self._pool = WorkerPool(
+            tasks, start_method=start_method, timeout_seconds=env_timeout_seconds
+        )
+        try:
+            self._set_up(n_envs)
+        except BaseException:
+            self.close()
+            raise
+
+    def _set_up(self, n_envs: int) -> None:
+        description = self._pool.receive_descriptions()[0]
+        self._describe(
+            description["facts"],
+            n_envs=n_envs,
+            observation_space=description["observation_space"],
+            action_space=description["action_space"],
+            metadata=description["metadata"],
+        )
+        layout = SharedLayout(
+            spaces=description["leaf_spaces"],
+            n_envs=n_envs,
+            action_shape=self._action_shape,
+            action_dtype=self._action_dtype,
+        )
+        with _SharedFile(layout.size()) as file:
+            shared = {"path": str(file.path), "layout": layout}
+            self._pool.call_each("attach", [{**shared, "chunk": chunk} for chunk in self._chunks])
+            even, odd, self._actions = layout.map(file.block)
+        self._arrays = (even, odd)
+        self._turn = 0
+        self._is_started = False
+
+    @override
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Reset all environments, as InProcessVectorEnv.reset does.
+
+        Args:
+            seed: Environment i gets seed + i.
+            options: Passed to each environment.
+
+        Raises:
+            EnvironmentFailedError: An environment raised, a worker died or hangs.
+        """
+        if seed is not None:
+            self._seed_action_spaces(seed)
+        arrays = self._next_arrays()
+        self._call_each(
+            "reset",
+            [
+                {
+                    "turn": self._turn,
+                    "seed": None if seed is None else seed + chunk.start,
+                    "options": options,
+                }
+                for chunk in self._chunks
+            ],
+        )
+        self._is_started = True
+        return self._assemble(arrays.observations), self._build_infos(arrays, has_done=False)
+
+    @override
+    def step(
+        self, actions: np.ndarray
+    ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Step all environments, as InProcessVectorEnv.step does.
+
+        Args:
+            actions: (N, ...) values of the action space.
+
+        Raises:
+            EnvironmentFailedError: An environment raised, a worker died or hangs.
+        """
+        self._actions[...] = self._copy_actions(actions)
+        arrays = self._next_arrays()
+        self._refuse_if_closed()
+        answers = self._pool.exchange(STEP + bytes([self._turn]))
+        return (
+            self._assemble(arrays.observations),
+            arrays.rewards,
+            arrays.terminated,
+            arrays.truncated,
+            self._build_infos(arrays, has_done=SOME_DONE in answers),
+        )
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the state of all environments, as InProcessVectorEnv.get_state does.
+
+        Raises:
+            AssertionError: There was no reset before.
+            EnvironmentFailedError: A worker died or hangs.
+        """
+        assert self._is_started, "reset() comes before get_state()"
+        parts = self._call_each("get_state")
+        return {
+            "environments": [env for part in parts for env in part["environments"]],
+            "n_steps": parts[0]["n_steps"],
+            "generators": self._export_generators(),
+        }
+
+    def set_state(self, state: dict[str, Any]) -> tuple[Any, np.ndarray]:
+        """Go on with the episodes of a saved state, as InProcessVectorEnv.set_state does.
+
+        Args:
+            state: What `get_state` returned here or in process, for as many environments.
+
+        Raises:
+            CheckpointError: The state is of another number of environments.
+            EnvironmentFailedError: An environment raised, a worker died or hangs.
+        """
+        self._check_state_size(state)
+        arrays = self._next_arrays()
+        restored = self._call_each(
+            "set_state",
+            [
+                {
+                    "turn": self._turn,
+                    "state": {**state, "environments": state["environments"][chunk]},
+                }
+                for chunk in self._chunks
+            ],
+        )
+        self._load_generators(state["generators"])
+        self._is_started = True
+        return self._assemble(arrays.observations), np.concatenate(restored)
+
+    def env_infos(self) -> list[dict[str, Any]]:
+        """Return each environment's own info dict of its latest step or reset."""
+        return [info for part in self._call_each("env_infos") for info in part]
+
+    @override
+    def render(self) -> tuple[Any, ...]:
+        """Return one frame of each environment."""
+        return tuple(frame for part in self._call_each("render") for frame in part)
+
+    @property
+    def worker_pids(self) -> list[int]:
+        """Process ids of the workers; empty once they are gone."""
+        return self._pool.pids
+
+    @override
+    def close_extras(self, **kwargs: Any) -> None:
+        """End all workers."""
+        self._pool.close()
+
+    def _next_arrays(self) -> StepArrays:
+        self._turn ^= 1
+        return self._arrays[self._turn]
+
+    def _call_each(self, name: str, arguments: list[dict[str, Any]] | None = None) -> list[Any]:
+        self._refuse_if_closed()
+        return self._pool.call_each(name, arguments or [{}] * len(self._chunks))
+
+    def _refuse_if_closed(self) -> None:
+        if not len(self._pool):
+            raise EnvironmentFailedError(
+                f"the worker processes of {self.env_id} have ended (after an earlier error or "
+                "close())"
+            )
+
+
+class _SharedFile:
+    """A file that all processes map and that has no name once they have."""
+
+    def __init__(self, size: int) -> None:
+        memory = Path("/dev/shm")
+        has_room = memory.is_dir() and shutil.disk_usage(memory).free > 2 * size
+        descriptor, name = tempfile.mkstemp(
+            prefix="environments-", dir=memory if has_room else None
+        )
+        self.path = Path(name)
+        os.ftruncate(descriptor, size)
+        self.block = mmap.mmap(descriptor, size)
+        os.close(descriptor)
+
+    def __enter__(self) -> _SharedFile:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.path.unlink()
+
+
+def _count_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,218 @@
+"""Starts worker processes, talks to them, and notices when one dies or hangs."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import select
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from utils.errors import CheckpointError, ConfigError, EnvironmentFailedError, UserError
+from utils.vector_envs.worker import CALL, FAILURE, VALUE, Failure, WorkerTask, run_worker
+
+_SHORTEST_START_SECONDS = 60.0  # a fresh interpreter imports everything, perhaps on a busy machine
+_LEAVE_SECONDS = 2.0  # for a worker to close its environments after its connection is closed
+_TERMINATE_SECONDS = 1.0
+_REBUILT_ERRORS = {kind.__name__: kind for kind in (CheckpointError, ConfigError)}
+
+
+class WorkerTracebackError(Exception):
+    """Carries the traceback of a worker as the cause of the parent's exception."""
+
+
+@dataclass(slots=True)
+class _Worker:
+    process: BaseProcess
+    connection: Connection
+    label: str
+    poller: Any = field(default_factory=select.poll)
+    awaits_answer: bool = False
+
+
+class WorkerPool:
+    """Worker processes and one connection to each.
+
+    Every error closes the whole pool: no process is left behind, whatever happens.
+    """
+
+    def __init__(
+        self, tasks: Sequence[WorkerTask], *, start_method: str, timeout_seconds: float
+    ) -> None:
+        """Start one process per task; `receive` returns what each says of itself.
+
+        Args:
+            tasks: What each worker is to do.
+            start_method: "spawn", "forkserver" or "fork".
+            timeout_seconds: Longest wait for an answer.
+
+        Raises:
+            ConfigError: A task cannot be sent to another process.
+        """
+        self._timeout = timeout_seconds
+        self._env_id = tasks[0].env_id
+        self._workers: list[_Worker] = []
+        pickled = [_pickle_task(task) for task in tasks]
+        # A worker inherits the blocked signal, so Ctrl-C cannot hit it before it ignores it.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            for index, task in enumerate(tasks):
+                self._start(index, task, pickled[index], start_method)
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def __len__(self) -> int:
+        return len(self._workers)
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of all workers."""
+        return [worker.process.pid or 0 for worker in self._workers]
+
+    def _start(self, index: int, task: WorkerTask, pickled: bytes, start_method: str) -> None:
+        context = multiprocessing.get_context(start_method)
+        ours, theirs = context.Pipe()
+        foreign = ()
+        if start_method == "fork":
+            foreign = (*(worker.connection for worker in self._workers), ours)
+        process = context.Process(
+            target=run_worker,
+            args=(theirs, pickled, foreign),
+            name=f"environments-{index}",
+            daemon=True,
+        )
+        last = task.first_index + len(task.env_factories) - 1
+        label = f"worker {index} (environments {task.first_index} to {last} of {task.env_id})"
+        worker = _Worker(process, ours, label, awaits_answer=True)
+        worker.poller.register(ours.fileno(), select.POLLIN)
+        process.start()
+        # Only the worker may hold its end: when it dies, reading from ours ends.
+        theirs.close()
+        self._workers.append(worker)
+
+    def receive_descriptions(self) -> list[dict[str, Any]]:
+        """Wait until all workers have built their environments; return what each says of them."""
+        return self._collect_values(max(self._timeout, _SHORTEST_START_SECONDS))
+
+    def call_each(self, name: str, arguments: Sequence[dict[str, Any]]) -> list[Any]:
+        """Call a method in every worker, each with its own arguments, and return the results.
+
+        Raises:
+            EnvironmentFailedError: A worker raised, died or did not answer in time.
+        """
+        self._drop_answers()
+        for worker, own in zip(self._workers, arguments, strict=True):
+            self._send(worker, CALL + pickle.dumps((name, own)))
+        return self._collect_values(self._timeout)
+
+    def exchange(self, message: bytes) -> list[bytes]:
+        """Send one message to all workers and return their answers.
+
+        Raises:
+            EnvironmentFailedError: A worker raised, died or did not answer in time.
+        """
+        self._drop_answers()
+        for worker in self._workers:
+            self._send(worker, message)
+        deadline = time.monotonic() + self._timeout
+        return [self._receive(worker, deadline) for worker in self._workers]
+
+    def _collect_values(self, seconds: float) -> list[Any]:
+        deadline = time.monotonic() + seconds
+        answers = [self._receive(worker, deadline) for worker in self._workers]
+        assert all(answer[:1] == VALUE for answer in answers), answers
+        return [pickle.loads(answer[1:]) for answer in answers]
+
+    def _drop_answers(self) -> None:
+        """Take the answers that an interrupted exchange has left behind."""
+        deadline = time.monotonic() + self._timeout
+        for worker in self._workers:
+            if worker.awaits_answer:
+                self._receive(worker, deadline)
+
+    def _send(self, worker: _Worker, message: bytes) -> None:
+        try:
+            worker.awaits_answer = True
+            worker.connection.send_bytes(message)
+        except (BrokenPipeError, ConnectionResetError) as error:
+            raise self._died(worker) from error
+
+    def _receive(self, worker: _Worker, deadline: float) -> bytes:
+        remaining = max(deadline - time.monotonic(), 0.0)
+        if not worker.poller.poll(remaining * 1000.0):
+            self.close()
+            raise EnvironmentFailedError(
+                f"{worker.label} did not answer in time: a step or reset hangs, "
+                f"or takes longer than env_timeout_seconds ({self._timeout:g})"
+            )
+        try:
+            answer = worker.connection.recv_bytes()
+        except (EOFError, ConnectionResetError) as error:
+            raise self._died(worker) from error
+        worker.awaits_answer = False
+        if answer[:1] == FAILURE:
+            self._raise_failure(worker, pickle.loads(answer[1:]))
+        return answer
+
+    def _raise_failure(self, worker: _Worker, failure: Failure) -> None:
+        self.close()
+        cause = WorkerTracebackError(f"in {worker.label}:\n{failure.traceback}")
+        if failure.kind in _REBUILT_ERRORS:
+            raise _REBUILT_ERRORS[failure.kind](failure.text) from cause
+        if failure.kind == EnvironmentFailedError.__name__:
+            raise EnvironmentFailedError(failure.text) from cause
+        if failure.is_user_error:
+            raise UserError(failure.text) from cause
+        raise EnvironmentFailedError(
+            f"{worker.label} raised {failure.kind}: {failure.text}"
+        ) from cause
+
+    def _died(self, worker: _Worker) -> EnvironmentFailedError:
+        worker.process.join(_TERMINATE_SECONDS)
+        code = worker.process.exitcode
+        self.close()
+        if code is None:
+            reason = "closed its connection"
+        elif code < 0:
+            name = signal.Signals(-code).name
+            hint = " (the system may be out of memory)" if name == "SIGKILL" else ""
+            reason = f"died: killed by {name}{hint}"
+        else:
+            reason = f"died: it left with exit code {code}"
+        return EnvironmentFailedError(f"{worker.label} {reason}")
+
+    def close(self) -> None:
+        """End all workers; wait for those that leave by themselves, then terminate, then kill."""
+        for worker in self._workers:
+            worker.connection.close()
+        self._join(_LEAVE_SECONDS)
+        for worker in self._workers:
+            worker.process.terminate()
+        self._join(_TERMINATE_SECONDS)
+        for worker in self._workers:
+            worker.process.kill()
+        self._join(_TERMINATE_SECONDS)
+        self._workers.clear()
+
+    def _join(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        for worker in self._workers:
+            worker.process.join(max(deadline - time.monotonic(), 0.0))
+
+
+def _pickle_task(task: WorkerTask) -> bytes:
+    try:
+        return pickle.dumps(task)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ConfigError(
+            f"{task.env_id} cannot be sent to worker processes ({error}): define its class and "
+            "wrappers at the top of a module, or set vectorization: sync"
+        ) from error
