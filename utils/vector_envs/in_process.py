@@ -29,6 +29,11 @@ class InProcessVectorEnv(BaseVectorEnv):
 
     Two sets of arrays take turns, so what `step` returns is overwritten by the step after the
     next. Its state can be saved and restored: an episode is rebuilt by replaying its actions.
+
+    Attributes:
+        envs: The environments.
+        final_frames: Each environment's picture of the last state before its latest reset inside
+            `step`; kept in the render mode "rgb_array" only, where `render` comes too late for it.
     """
 
     vectorization_name = "sync"
@@ -94,6 +99,7 @@ class InProcessVectorEnv(BaseVectorEnv):
         self._writer = None if is_plain else RowWriter(self.leaf_steps, n_envs)
         self._log = EpisodeLog(n_envs)
         self._env_infos: list[dict[str, Any]] = [{} for _ in self.envs]
+        self.final_frames: list[Any] = [None] * n_envs
         self._n_steps = 0
         self._is_started = False
         self._turn = 0
@@ -202,6 +208,8 @@ class InProcessVectorEnv(BaseVectorEnv):
             truncated = self._timeout_sets_terminated
             terminated = not truncated
         arrays.terminated[i], arrays.truncated[i] = terminated, truncated
+        if self.render_mode == "rgb_array":
+            self.final_frames[i] = self.envs[i].render()
         for k, current in enumerate(arrays.observations):
             arrays.final_observations[k][i] = current[i]
         is_over = not self.facts.reports_episode_over or arrays.episode_over[i]
