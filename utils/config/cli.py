@@ -7,10 +7,9 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
 
+from utils.config.option_parser import OptionParser
 from utils.config.overrides import Override, parse_override
-from utils.config.problems import did_you_mean
 from utils.config.wandb_sweep import read_wandb_sweep
 from utils.config.yaml_reader import parse_value
 from utils.errors import ConfigError, UserError
@@ -47,27 +46,6 @@ class TrainArgs:
     """Folder of the runs."""
 
 
-class _Parser(argparse.ArgumentParser):
-    """Reports a misused command line as a UserError, and knows the names of its options."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.option_names: list[str] = ["--help"]
-
-    def error(self, message: str) -> NoReturn:
-        raise UserError(f"{message} (see {self.prog} --help)")
-
-    def add_option(self, *names: str, **options: Any) -> None:
-        """Add an option, and accept underscores for the hyphens inside its name."""
-        self.add_argument(*names, **options)
-        self.option_names.extend(names)
-        for name in names:
-            twin = "--" + name.removeprefix("--").replace("-", "_")
-            if name.startswith("--") and twin != name:
-                dest = options.get("dest", twin.removeprefix("--"))
-                self.add_argument(twin, **{**options, "dest": dest, "help": argparse.SUPPRESS})
-
-
 def parse_train_args(argv: Sequence[str] | None = None) -> TrainArgs:
     """Read the command line of `train.py`.
 
@@ -84,7 +62,7 @@ def parse_train_args(argv: Sequence[str] | None = None) -> TrainArgs:
     """
     parser = _build_parser()
     given, rest = parser.parse_known_args(sys.argv[1:] if argv is None else list(argv))
-    problems = _unknown_arguments(parser, rest) or _contradictions(given)
+    problems = parser.find_unknown(rest) or _contradictions(given)
     overrides: list[Override] = []
     for read in (_read_sweep, _read_sets, _read_shorthands):
         read_overrides, faults = read(given)
@@ -104,8 +82,8 @@ def parse_train_args(argv: Sequence[str] | None = None) -> TrainArgs:
     )
 
 
-def _build_parser() -> _Parser:
-    parser = _Parser(
+def _build_parser() -> OptionParser:
+    parser = OptionParser(
         prog="train.py",
         description="Train an agent on an environment.",
         epilog=_EPILOG,
@@ -151,20 +129,6 @@ def _build_parser() -> _Parser:
         "--wandb-sweep", action="store_true", help="take settings from a W&B sweep agent"
     )
     return parser
-
-
-def _unknown_arguments(parser: _Parser, rest: Sequence[str]) -> list[str]:
-    options = [argument.partition("=")[0] for argument in rest if argument.startswith("-")]
-    if options:
-        # What else is left over may be the value of one of these.
-        return [
-            f"unknown option '{name}'{did_you_mean(name, parser.option_names)}" for name in options
-        ]
-    return [
-        f"unexpected argument '{argument}'"
-        + (f": did you mean '--set {argument}'?" if "=" in argument else "")
-        for argument in rest
-    ]
 
 
 def _contradictions(given: argparse.Namespace) -> list[str]:
