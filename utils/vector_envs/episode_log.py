@@ -48,7 +48,8 @@ class EpisodeLog:
 
     def is_start_due(self, i: int) -> bool:
         """Say whether the next reset of environment `i` should be noted by `begin`."""
-        return len(self._rows) - self._first_rows[i] >= _FEWEST_STEPS_BETWEEN_STARTS
+        n_steps = len(self._rows) - self._first_rows[i]
+        return n_steps >= _FEWEST_STEPS_BETWEEN_STARTS or not self._is_whole[i]
 
     def note_reset(self, i: int) -> None:
         """Note a reset of environment `i` without seed, options or a state read before it."""

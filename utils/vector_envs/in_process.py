@@ -373,6 +373,17 @@ class InProcessVectorEnv(BaseVectorEnv):
         """Return each environment's own info dict of its latest step or reset."""
         return list(self._env_infos)
 
+    @override
+    def render(self) -> tuple[Any, ...]:
+        """Return one frame of each environment."""
+        return tuple(env.render() for env in self.envs)
+
+    @override
+    def close_extras(self, **kwargs: Any) -> None:
+        """Close all environments."""
+        for env in self.envs:
+            env.close()
+
 
 def _is_equal(left: Any, right: Any) -> bool:
     """Compare plain containers, numbers and arrays bit for bit."""
