@@ -79,6 +79,8 @@ def test_learning_sees_the_numbers_of_acting(name: str, share_trunk: bool) -> No
     torch.testing.assert_close(evaluation.logprob, step.logprob)
     torch.testing.assert_close(evaluation.value, step.value)
     torch.testing.assert_close(policy.predict_value(observation), step.value)
+    entropy = policy.distribution.entropy(policy(observation)[0])
+    torch.testing.assert_close(evaluation.entropy, entropy)
 
 
 @pytest.mark.parametrize("name", ACTION_SPACES)

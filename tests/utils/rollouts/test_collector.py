@@ -12,6 +12,7 @@ from tests.helpers.counting_policy import CountingPolicy, encode_rows
 from tests.helpers.policies import build_linear_policy
 from tests.helpers.vector_envs import CountingVectorEnv, encode
 from utils.normalization import RewardNormalizer
+from utils.returns import generalized_advantage
 from utils.rollouts import Collector, RolloutBuffer
 
 CPU = torch.device("cpu")
@@ -95,6 +96,33 @@ def test_next_values_are_those_of_the_final_observation_where_truncated() -> Non
     assert buffer.next_value[:, 0].tolist() == [0.5, 1, 1.5, 5.5, 6, 6.5]
     # env 1 terminates: what comes after it is cut elsewhere, inside an episode it is the next row's
     assert buffer.next_value[[0, 1, 3, 4], 1].tolist() == [50.5, 51, 55.5, 56]
+
+
+class SteadyCritic(CountingPolicy):
+    """Values everything at 10."""
+
+    def predict_value(self, observation: Any) -> Tensor:
+        return torch.full_like(super().predict_value(observation), 10.0)
+
+
+def test_a_time_limit_is_no_end_to_the_advantage() -> None:
+    env = CountingVectorEnv([3, None, 3], ends=["truncated", "truncated", "terminated"])
+    collector, buffer = build(env, SteadyCritic(), n_steps=3)
+    collector.collect(buffer, n_steps=3)
+    advantage, returns = generalized_advantage(
+        reward=buffer.reward,
+        value=buffer.value,
+        next_value=buffer.next_value,
+        terminated=buffer.terminated,
+        done=buffer.done,
+        gamma=0.9,
+        gae_lambda=1.0,
+    )
+    # reward 1: 1 + 0.9 * 10 - 10 = 0 at each step that goes on or is cut off
+    torch.testing.assert_close(advantage[:, :2], torch.zeros(3, 2), rtol=0, atol=1e-6)
+    torch.testing.assert_close(returns[:, :2], torch.full((3, 2), 10.0))
+    # terminated: 1 - 10 = -9, 0 - 0.9 * 9 = -8.1, 0 - 0.9 * 8.1 = -7.29
+    torch.testing.assert_close(advantage[:, 2], torch.tensor([-7.29, -8.1, -9.0]))
 
 
 def test_no_value_is_asked_for_without_a_critic() -> None:
