@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import netrc
 import os
+import urllib.parse
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from typing_extensions import override
 
-from utils.errors import MissingDependencyError
+from utils.errors import MissingDependencyError, UserError
 from utils.loggers.log_writer import TIMESTEPS_KEY, LogWriter
 
+_KEY_VARIABLES = ("WANDB_MODE", "WANDB_API_KEY", "WANDB_IDENTITY_TOKEN_FILE")
 _INIT_SECONDS = 20
 _FINISH_SECONDS = 10
 
@@ -36,6 +39,7 @@ class WandbWriter(LogWriter):
 
         Raises:
             MissingDependencyError: The package `wandb` is not installed.
+            UserError: W&B cannot be reached or refuses the key.
         """
         try:
             import wandb
@@ -49,16 +53,21 @@ class WandbWriter(LogWriter):
             finish_timeout_raises=False,
             silent=True,
         )
-        self._run: Any = wandb.run or wandb.init(
-            project=project,
-            id=run_id,
-            name=run_id,
-            dir=str(run_dir),
-            config=dict(config_dict),
-            resume="allow",
-            mode=None if has_key(wandb) else "offline",
-            settings=settings,
-        )
+        try:
+            self._run: Any = wandb.run or wandb.init(
+                project=project,
+                id=run_id,
+                name=run_id,
+                dir=str(run_dir),
+                config=dict(config_dict),
+                resume="allow",
+                mode=None if has_key() else "offline",
+                settings=settings,
+            )
+        except wandb.errors.Error as error:
+            raise UserError(
+                f"Weights & Biases cannot start: {error}; WANDB_MODE=offline keeps the data here"
+            ) from error
         self._run.define_metric(TIMESTEPS_KEY)
         self._run.define_metric("*", step_metric=TIMESTEPS_KEY)
 
@@ -79,8 +88,15 @@ class WandbWriter(LogWriter):
             self._run = None
 
 
-def has_key(wandb: Any) -> bool:
-    """Say whether W&B is set up: by a mode, or by a key (`WANDB_API_KEY`, `wandb login`)."""
-    if os.environ.get("WANDB_MODE"):
+def has_key() -> bool:
+    """Say whether W&B is set up: by a mode, a key in the environment, or `wandb login`."""
+    if any(os.environ.get(name) for name in _KEY_VARIABLES):
         return True
-    return bool(wandb.api.api_key)
+    url = os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai")
+    path = Path(os.environ.get("NETRC", Path.home() / ".netrc"))
+    try:
+        return (
+            netrc.netrc(path).authenticators(urllib.parse.urlsplit(url).hostname or "") is not None
+        )
+    except (OSError, netrc.NetrcParseError):
+        return False
