@@ -1,0 +1,87 @@
+import math
+
+from tests.helpers.fake_agent import FakeAgent
+from trainer_callbacks.monitor_metrics import MonitorMetrics
+from utils.loggers import read_jsonl
+from utils.metrics import MetricsMonitor
+from utils.metrics_config import MetricsConfig
+
+CONFIG = MetricsConfig.model_validate(
+    {
+        "groups": {},
+        "alerts": [
+            {
+                "metric": "train/ppo/approx_kl",
+                "above": 0.05,
+                "message": "too much",
+                "causes": ["c"],
+                "fixes": ["f"],
+                "cooldown_epochs": 1,
+            }
+        ],
+    }
+)
+
+
+class Sink:
+    def __init__(self):
+        self.epochs = []
+
+    def alert(self, alert):
+        self.epochs.append(alert.epoch)
+
+
+def make_agent(runs_dir, sink):
+    agent = FakeAgent(runs_dir=runs_dir)
+    agent.callbacks = [MonitorMetrics([sink], monitor=MetricsMonitor(CONFIG))]
+    return agent
+
+
+def test_alerts_go_to_sinks_and_to_the_run(tmp_path):
+    sink = Sink()
+    agent = make_agent(tmp_path, sink)
+    agent.start()
+    for value in (0.01, 0.08, 0.09, math.nan):
+        agent.train_epoch(train__ppo__approx_kl=value)
+    agent.end()
+    assert sink.epochs == [2, 4]
+    first, second = read_jsonl(agent.run.alerts_jsonl)
+    assert (first["epoch"], first["timesteps"], first["value"]) == (2, 200, 0.08)
+    assert (first["bound"], first["causes"], first["fixes"]) == ("above 0.05", ["c"], ["f"])
+    assert math.isnan(second["value"])
+
+
+def test_quiet_run_leaves_no_file(tmp_path):
+    agent = make_agent(tmp_path, Sink())
+    agent.start()
+    agent.train_epoch(train__ppo__approx_kl=0.01)
+    agent.end()
+    assert not agent.run.alerts_jsonl.exists()
+
+
+def test_resume_repeats_no_alert_and_keeps_the_cool_down(tmp_path):
+    agent = make_agent(tmp_path, Sink())
+    agent.start()
+    agent.train_epoch(train__ppo__approx_kl=0.08)
+    state = agent.checkpoint_state()
+    for _ in range(3):
+        agent.train_epoch(train__ppo__approx_kl=0.08)
+    epochs = [row["epoch"] for row in read_jsonl(agent.run.alerts_jsonl)]
+    assert epochs == [1, 3]
+
+    run, agent = agent.run, make_agent(tmp_path, Sink())
+    agent.run = run
+    agent.load(state)
+    agent.start()
+    for _ in range(3):
+        agent.train_epoch(train__ppo__approx_kl=0.08)
+    assert [row["epoch"] for row in read_jsonl(run.alerts_jsonl)] == epochs
+
+
+def test_agent_without_a_folder_still_tells_its_sinks():
+    sink = Sink()
+    agent = make_agent(None, sink)
+    agent.start()
+    agent.train_epoch(train__ppo__approx_kl=0.08)
+    agent.end()
+    assert sink.epochs == [1]
