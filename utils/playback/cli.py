@@ -1,0 +1,182 @@
+"""The command line of `run_play.py`."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from utils.config.option_parser import OptionParser
+from utils.errors import UserError
+
+RenderChoice = Literal["auto", "window", "video", "terminal", "none"]
+
+_EPILOG = """\
+examples:
+  run_play.py                                    the best policy of the newest run, five episodes
+  run_play.py --run-id @last/epoch=60 --sampled  an earlier one, with sampled actions
+  run_play.py --seed 7 --episodes 1              one episode again: each episode's seed is printed
+  run_play.py --render terminal                  watch over a remote shell
+  run_play.py --output best.mp4 --speed 2        a video at twice the speed
+"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlayArgs:
+    """What the command line of `run_play.py` asks for."""
+
+    run: str
+    """The run: `@last`, an id, the beginning of one, or a path; a checkpoint may follow a slash."""
+    checkpoint: str | None
+    """`@best`, `@last`, `epoch=XX` or a file; None for what `run` says, or the best."""
+    episodes: int
+    """Whole episodes to play, >= 1."""
+    seed: int | None
+    """Seed of the first episode, >= 0; None for one that belongs to the run."""
+    deterministic: bool | None
+    """Most likely actions or sampled ones; None as the run evaluates."""
+    render: RenderChoice
+    output: Path | None
+    """The video file; None for one in the run's folder."""
+    fps: float | None
+    """Frames per second, > 0; None as the environment says."""
+    speed: float
+    """Factor on the frames per second, > 0."""
+    max_steps: int | None
+    """Steps after which an episode is cut, >= 1; None for no such limit."""
+    runs_dir: Path
+
+
+def parse_play_args(argv: Sequence[str] | None = None) -> PlayArgs:
+    """Read the command line of `run_play.py`.
+
+    Args:
+        argv: The arguments; None for those of the process.
+
+    Raises:
+        UserError: An option is unknown (the nearest is named), has a wrong value or contradicts
+            another; one line per problem.
+        SystemExit: --help was asked for and printed.
+    """
+    parser = _build_parser()
+    given, rest = parser.parse_known_args(sys.argv[1:] if argv is None else list(argv))
+    problems = parser.find_unknown(rest) or _contradictions(given)
+    if problems:
+        raise UserError("\n".join(problems))
+    render = "video" if given.output is not None else given.render
+    return PlayArgs(
+        run=given.run_id,
+        checkpoint=given.checkpoint,
+        episodes=given.episodes,
+        seed=given.seed,
+        deterministic=given.deterministic,
+        render=render,
+        output=given.output,
+        fps=given.fps,
+        speed=given.speed or 1.0,
+        max_steps=given.max_steps,
+        runs_dir=given.runs_dir,
+    )
+
+
+def _build_parser() -> OptionParser:
+    parser = OptionParser(
+        prog="run_play.py",
+        description="Watch a trained policy and measure its return.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_option(
+        "--run-id",
+        default="@last",
+        metavar="RUN",
+        help="@last (default), an id, the beginning of one, or a path; "
+        "with /@best, /@last or /epoch=XX a checkpoint of it",
+    )
+    parser.add_option(
+        "--checkpoint", metavar="NAME", help="@best (default), @last, epoch=XX or a file"
+    )
+    parser.add_option(
+        "--episodes", type=_count, default=5, metavar="N", help="whole episodes to play (default 5)"
+    )
+    parser.add_option(
+        "--seed", type=_seed, metavar="N", help="seed of the first episode; the next has N + 1"
+    )
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument(
+        "--deterministic",
+        action="store_true",
+        default=None,
+        help="most likely actions; the default is what the run evaluates with",
+    )
+    choice.add_argument(
+        "--sampled", dest="deterministic", action="store_false", help="sampled actions"
+    )
+    parser.option_names += ["--deterministic", "--sampled"]
+    parser.add_option(
+        "--render",
+        choices=["auto", "window", "video", "terminal", "none"],
+        default="auto",
+        help="auto: a window where there is a display, else a video file",
+    )
+    parser.add_option("--output", type=Path, metavar="FILE", help="the video file, an .mp4")
+    parser.add_option(
+        "--fps", type=_positive, metavar="X", help="frames per second instead of the environment's"
+    )
+    parser.add_option("--speed", type=_positive, metavar="X", help="2 is twice as fast, 0.5 half")
+    parser.add_option("--max-steps", type=_count, metavar="N", help="cut episodes that are longer")
+    parser.add_option(
+        "--runs-dir", type=Path, default=Path("runs"), metavar="DIR", help="folder of the runs"
+    )
+    return parser
+
+
+def _contradictions(given: argparse.Namespace) -> list[str]:
+    problems = []
+    if given.output is not None:
+        if given.output.suffix.lower() != ".mp4":
+            problems.append(f"--output {given.output}: a video is an .mp4 file")
+        elif given.output.is_dir():
+            problems.append(f"--output {given.output}: that is a folder")
+        if given.render not in ("auto", "video"):
+            problems.append(f"--output has no effect with --render {given.render}")
+    if given.render == "none":
+        problems += [
+            f"--{name} has no effect with --render none"
+            for name in ("fps", "speed")
+            if getattr(given, name) is not None
+        ]
+    return problems
+
+
+def _count(text: str) -> int:
+    return _whole(text, least=1)
+
+
+def _seed(text: str) -> int:
+    return _whole(text, least=0)
+
+
+def _whole(text: str, *, least: int) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = least - 1
+    if value < least:
+        raise argparse.ArgumentTypeError(f"must be a whole number >= {least}, got '{text}'")
+    return value
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"must be a number > 0, got '{text}'")
+    return value

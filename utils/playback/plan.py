@@ -1,0 +1,68 @@
+"""What one call of run_play.py will do, decided before anything heavy is imported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from utils.config import Config, load_config_json
+from utils.errors import CheckpointError, UserError
+from utils.playback.cli import PlayArgs
+from utils.run import Run, split_reference
+
+_LAST_SEED = 2**31 - 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlayPlan:
+    """A run that exists, its config, the checkpoint to play, and how."""
+
+    args: PlayArgs
+    run: Run
+    config: Config
+    checkpoint: Path
+    is_deterministic: bool
+    notes: tuple[str, ...]
+    """What a person should know about the choices made, one line each."""
+
+    @property
+    def checkpoint_name(self) -> str:
+        """Name of the checkpoint file, without `.ckpt`."""
+        return self.checkpoint.name.removesuffix(".ckpt")
+
+
+def plan_play(args: PlayArgs) -> PlayPlan:
+    """Find the run, its config and the checkpoint.
+
+    Raises:
+        UserError: One of them does not exist or cannot be read.
+    """
+    reference, name = split_reference(args.run)
+    if name is not None and args.checkpoint is not None and name != args.checkpoint:
+        raise UserError(f"two checkpoints: '{args.run}' and --checkpoint {args.checkpoint}")
+    run = Run.open(reference, runs_dir=args.runs_dir)
+    config = load_config_json(run.config_path)
+    checkpoint, notes = _choose_checkpoint(run, name or args.checkpoint)
+    if args.seed is not None and args.seed + args.episodes - 1 > _LAST_SEED:
+        raise UserError(f"--seed {args.seed}: seeds end at {_LAST_SEED}")
+    devices = [facts.get("device") for facts in run.read_environment_facts()]
+    if devices and devices[-1] not in (None, "cpu"):
+        notes.append(f"trained on {devices[-1]}, played on cpu")
+    deterministic = args.deterministic
+    return PlayPlan(
+        args=args,
+        run=run,
+        config=config,
+        checkpoint=checkpoint,
+        is_deterministic=config.eval_deterministic if deterministic is None else deterministic,
+        notes=tuple(notes),
+    )
+
+
+def _choose_checkpoint(run: Run, name: str | None) -> tuple[Path, list[str]]:
+    if name is not None:
+        return run.checkpoint(name), []
+    try:
+        return run.checkpoint("@best"), []
+    except CheckpointError:
+        return run.checkpoint("@last"), ["this run has no best checkpoint yet: its last one plays"]

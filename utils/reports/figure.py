@@ -1,0 +1,145 @@
+"""The curves of a run as one picture."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from utils.reports.curves import Curve, read_curve, smooth, thin
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_BLUE, _ORANGE, _GREEN, _GREY = "#2f6db3", "#e07b28", "#2e8b57", "#8a8f98"
+_MOST_POINTS = 400
+_COLUMNS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One small picture: a title and the metrics in it, with their labels."""
+
+    title: str
+    metrics: Mapping[str, str]
+    is_logarithmic: bool = False
+
+
+PANELS = (
+    Panel("Policy loss", {"train/loss/policy": ""}),
+    Panel("Value loss", {"train/loss/value": ""}, is_logarithmic=True),
+    Panel("KL divergence", {"train/ppo/approx_kl": ""}),
+    Panel("Clip fraction", {"train/ppo/clip_fraction": ""}),
+    Panel("Explained variance", {"train/ppo/explained_variance": ""}),
+    Panel("Entropy (nats)", {"train/policy/entropy": ""}),
+    Panel("Action deviation", {"train/policy/std": ""}),
+    Panel("Gradient norm", {"train/grad/norm": ""}, is_logarithmic=True),
+    Panel("Learning rate", {"train/hp/policy_lr": ""}),
+    Panel("Episode length", {"train/roll/ep_len_mean": "training", "val/roll/ep_len_mean": "eval"}),
+    Panel("Timesteps per second", {"train/time/steps_per_second": ""}),
+)
+
+
+def draw_curves(rows: Sequence[Mapping[str, Any]], *, threshold: float | None) -> bytes:
+    """Draw the returns large and every panel that has data small.
+
+    Args:
+        rows: Metrics of one epoch each, with `timesteps`.
+        threshold: Return at which the task counts as solved; None draws no line.
+
+    Returns:
+        A PNG.
+    """
+    # The figure alone, without pyplot: half the import time, and no global state.
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    panels = [(panel, _read(rows, panel)) for panel in PANELS]
+    panels = [(panel, curves) for panel, curves in panels if curves]
+    n_rows = max(2, -(-(len(panels) + 4) // _COLUMNS))
+    figure = Figure(figsize=(12.5, 2.15 * n_rows), dpi=100)
+    canvas = FigureCanvasAgg(figure)
+    grid = figure.add_gridspec(
+        n_rows, _COLUMNS, left=0.05, right=0.99, top=0.945, bottom=0.075, wspace=0.3, hspace=0.52
+    )
+    _draw_returns(figure.add_subplot(grid[:2, :2]), rows, threshold)
+    slots = [(r, c) for r in range(n_rows) for c in range(_COLUMNS) if r >= 2 or c >= 2]
+    for (panel, curves), (r, c) in zip(panels, slots, strict=False):
+        _draw_panel(figure.add_subplot(grid[r, c]), panel, curves)
+    buffer = io.BytesIO()
+    canvas.print_png(buffer)
+    return buffer.getvalue()
+
+
+def _read(rows: Sequence[Mapping[str, Any]], panel: Panel) -> dict[str, Curve]:
+    curves = {label: read_curve(rows, key) for key, label in panel.metrics.items()}
+    return {label: curve for label, curve in curves.items() if len(curve) > 0}
+
+
+def _draw_returns(axes: Axes, rows: Sequence[Mapping[str, Any]], threshold: float | None) -> None:
+    low, high = read_curve(rows, "train/roll/ep_rew_min"), read_curve(rows, "train/roll/ep_rew_max")
+    if len(low) and len(low) == len(high):
+        low, high = thin(low, n_points=_MOST_POINTS), thin(high, n_points=_MOST_POINTS)
+        axes.fill_between(
+            low.timesteps, low.values, high.values, color=_BLUE, alpha=0.13, lw=0, label="range"
+        )
+    train = read_curve(rows, "train/roll/ep_rew_mean")
+    if len(train):
+        _plot(axes, train, _BLUE, "training, sampled actions")
+    _draw_evaluations(axes, rows)
+    if threshold is not None:
+        axes.axhline(threshold, color=_GREEN, lw=1, ls="--", label=f"solved: {threshold:g}")
+    _style(axes, "Return of an episode")
+    axes.set_xlabel("timesteps", fontsize=8, color="#444444")
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(fontsize=8, frameon=False, loc="best")
+
+
+def _draw_evaluations(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
+    mean = read_curve(rows, "val/roll/ep_rew_mean")
+    if not len(mean):
+        return
+    axes.plot(mean.timesteps, mean.values, "-o", color=_ORANGE, ms=3.5, lw=1.4, label="evaluation")
+    best = int(mean.values.argmax())
+    axes.plot(
+        mean.timesteps[best], mean.values[best], "*", color=_ORANGE, ms=13, mec="white", mew=0.8,
+        label=f"best evaluation: {mean.values[best]:,.4g}",
+    )  # fmt: skip
+
+
+def _draw_panel(axes: Axes, panel: Panel, curves: Mapping[str, Curve]) -> None:
+    for (label, curve), colour in zip(curves.items(), (_BLUE, _ORANGE), strict=False):
+        _plot(axes, curve, colour, label or None)
+    _style(axes, panel.title)
+    if panel.is_logarithmic and all((curve.values > 0).all() for curve in curves.values()):
+        axes.set_yscale("log")
+    if len(curves) > 1:
+        axes.legend(fontsize=7, frameon=False, loc="best")
+
+
+def _plot(axes: Axes, curve: Curve, colour: str, label: str | None) -> None:
+    """Plot a curve thin and pale, its moving mean over a twentieth of it on top."""
+    shown = thin(curve, n_points=_MOST_POINTS)
+    window = 2 * (len(shown) // 40) + 1
+    if window > 1:
+        axes.plot(shown.timesteps, shown.values, color=colour, lw=0.7, alpha=0.3)
+        shown = smooth(shown, window=window)
+    marker = "o" if len(shown) == 1 else None
+    axes.plot(shown.timesteps, shown.values, color=colour, lw=1.5, label=label, marker=marker, ms=4)
+
+
+def _style(axes: Axes, title: str) -> None:
+    from matplotlib.ticker import EngFormatter, MaxNLocator
+
+    axes.set_title(title, fontsize=9, loc="left", color="#222222", fontweight="bold")
+    axes.grid(visible=True, color="#e4e6ea", lw=0.7)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color("#c4c8ce")
+    axes.tick_params(labelsize=7.5, colors="#444444", length=2.5)
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.margins(x=0.02)

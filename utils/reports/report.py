@@ -1,0 +1,102 @@
+"""Puts the report of a finished run together and writes it into the run's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from utils.config import Config
+from utils.errors import CheckpointError
+from utils.loggers.jsonl import read_jsonl
+from utils.loggers.number_text import format_duration
+from utils.reports import sections
+from utils.reports.figure import draw_curves
+from utils.rollouts import EvaluationResult
+from utils.run import Run
+from utils.storage import write_bytes
+
+CURVES_NAME = "curves.png"
+
+
+def write_report(
+    run: Run,
+    config: Config,
+    *,
+    results: Mapping[str, EvaluationResult],
+    stop_reason: str,
+    seconds: float,
+) -> Path:
+    """Write `report.md` and `curves.png` from the files of a run and its last test.
+
+    Args:
+        run: Its metrics, alerts, facts, checkpoints and videos are read.
+        config: The config that it was trained with.
+        results: Test of the `best` and the `last` policy; empty where none was made.
+        stop_reason: Why training ended.
+        seconds: Wall time of the process from the start of training, test included.
+
+    Returns:
+        The report.
+
+    Raises:
+        StorageError: A file cannot be written.
+    """
+    rows = read_jsonl(run.metrics_jsonl)
+    threshold = config.stop_threshold
+    if rows:
+        write_bytes(run.path / CURVES_NAME, draw_curves(rows, threshold=threshold), sync=False)
+    timesteps = rows[-1]["timesteps"] if rows else 0
+    checkpoints = _checkpoint_files(run)
+    parts = [
+        f"# {config.config_id}, seed {config.seed}",
+        f"{config.spec.summary or config.env_id}. Ended: {stop_reason}, after {timesteps:,} "
+        f"timesteps ({rows[-1]['epoch'] if rows else 0} epochs) and {format_duration(seconds)} "
+        f"minutes. Run `{run.id}`.",
+        "## Result",
+        sections.result_section(results, checkpoints=checkpoints, threshold=threshold),
+        *_video_part(run, checkpoints),
+        "## Curves",
+        f"![Curves of the metrics over the timesteps]({CURVES_NAME})" if rows else "No epoch.",
+        "## Next",
+        sections.command_section(
+            run_id=run.id,
+            runs_dir=str(run.path.parent),
+            config_id=config.config_id,
+            is_finished=timesteps >= config.max_timesteps,
+        ),
+        "## Alerts",
+        sections.alert_section(read_jsonl(run.alerts_jsonl)),
+        "## Settings",
+        sections.settings_section(config),
+        "## Speed",
+        sections.speed_section(rows),
+        "## Machine",
+        sections.machine_section(run.read_environment_facts()),
+    ]
+    write_bytes(run.report_path, ("\n\n".join(parts) + "\n").encode(), sync=False)
+    return run.report_path
+
+
+def _checkpoint_files(run: Run) -> dict[str, str]:
+    files = {}
+    for name in ("best", "last"):
+        try:
+            files[name] = run.checkpoint(f"@{name}").name
+        except CheckpointError:
+            continue
+    return files
+
+
+def _video_part(run: Run, checkpoints: Mapping[str, str]) -> list[str]:
+    """Link the film of the best policy first, then the others by epoch."""
+    films = sorted(run.videos_dir.glob("epoch=*.mp4"), key=lambda film: (len(film.name), film.name))
+    best = Path(checkpoints.get("best", "")).with_suffix(".mp4").name if checkpoints else ""
+    films.sort(key=lambda film: film.name != best)
+    if not films:
+        return []
+    links = [
+        f"[{film.stem}{' (best policy)' if film.name == best else ''}]"
+        f"(videos/{film.name.replace('=', '%3D')})"
+        for film in films
+    ]
+    return ["Videos: " + ", ".join(links)]
