@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import pickle
@@ -82,6 +83,12 @@ def run_worker(
     for other in foreign:
         other.close()
     threading.Thread(target=_leave_with_parent, daemon=True).start()
+    # Where the parent is through with this worker, or gone, there is nobody to tell.
+    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        _serve(connection, pickled_task)
+
+
+def _serve(connection: Connection, pickled_task: bytes) -> None:
     try:
         server = _Server(connection, pickle.loads(pickled_task))
     except Exception as error:  # noqa: BLE001 - the process boundary: it goes to the parent
@@ -89,8 +96,6 @@ def run_worker(
         return
     try:
         server.serve()
-    except (EOFError, BrokenPipeError, ConnectionResetError):
-        pass  # the parent is through with this worker
     finally:
         server.env.close()
 

@@ -95,7 +95,7 @@ def _refuse_unknown_kwargs(spec: EnvSpec, kwargs: dict[str, Any]) -> None:
         return
     for key in kwargs:
         if key not in parameters:
-            near = difflib.get_close_matches(key, parameters, n=1)
+            near = difflib.get_close_matches(key, parameters, n=1, cutoff=0.4)
             hint = f"did you mean {near[0]}?" if near else f"it takes {', '.join(parameters)}"
             raise ConfigError(f"env_kwargs: {spec.id} takes no '{key}'; {hint}")
 
