@@ -157,6 +157,9 @@ class WorkerPool:
             answer = worker.connection.recv_bytes()
         except (EOFError, ConnectionResetError) as error:
             raise self._died(worker) from error
+        except BaseException:  # an interrupt may have come in the middle of a message
+            self.close()
+            raise
         worker.awaits_answer = False
         if answer[:1] == FAILURE:
             self._raise_failure(worker, pickle.loads(answer[1:]))

@@ -297,8 +297,8 @@ def main():
     env = SubprocessVectorEnv([partial(envs.{env}, **kwargs)] * 4, env_id="x", n_workers=2,
                               start_method="{method}")
     env.reset(seed=0)
-    print(*env.worker_pids, flush=True)
     try:
+        print(*env.worker_pids, flush=True)
         while True:
             env.step(np.zeros(4, int))
             time.sleep(0.01)
