@@ -130,12 +130,14 @@ def test_resume_goes_on_with_names_and_best_score(tmp_path):
 
 
 def test_resume_from_an_earlier_checkpoint_keeps_what_it_writes(tmp_path):
-    agent = make_agent(tmp_path, keep_checkpoints=2)
+    agent = make_agent(tmp_path, keep_checkpoints=1)
     for score in (10.0, 8.0, 9.0):
         agent.train_epoch(val__roll__ep_rew_mean=score)
     resumed = resume(agent, "@best")
     resumed.train_epoch(val__roll__ep_rew_mean=8.0)
     assert pointer(resumed, "last") == "epoch=02"
+    # Epoch 3 is of the abandoned line: the newest is the one that was written last.
+    assert epochs(resumed) == [1, 2]
     assert load_checkpoint(resumed.run.checkpoint("@last"))["weight"] == 2.0
 
 

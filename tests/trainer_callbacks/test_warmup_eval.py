@@ -31,7 +31,7 @@ def test_period_in_timesteps_does_not_stretch_with_the_number_of_environments():
     assert evaluated(config, n_epochs=60, n_steps=500) == list(range(6, 61, 6))
 
 
-@pytest.mark.parametrize("resume_at", [None, 1, 2, 4])
+@pytest.mark.parametrize("resume_at", [None, 1, 2, 3, 4])
 def test_period_that_is_no_multiple_of_the_rollout_also_over_a_resume(resume_at):
     # Crossed: 1000 in epoch 2 (1,400), 2000 in 3 (2,100), 3000 in 5 (3,500).
     config = FakeConfig(eval_freq_timesteps=1000)

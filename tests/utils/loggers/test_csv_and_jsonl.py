@@ -101,6 +101,17 @@ def test_truncating_nothing_leaves_the_file_alone(tmp_path, kind, name):
     assert path.stat().st_ino == before
 
 
+def test_column_of_a_metric_that_only_later_rows_had_goes_with_them(tmp_path):
+    path = tmp_path / "metrics.csv"
+    writer = CsvWriter(path)
+    write_epochs(writer, [1, 2])
+    write_epochs(writer, [3], **{"val/roll/ep_rew_mean": 5.0})
+    writer.truncate_after(2)
+    write_epochs(writer, [3])
+    assert path.read_text().splitlines()[0] == "epoch,timesteps,train/loss/value"
+    assert [row["epoch"] for row in read_csv(path)] == ["1", "2", "3"]
+
+
 def test_resume_from_the_very_start_keeps_no_row(tmp_path):
     path = tmp_path / "metrics.csv"
     write_epochs(CsvWriter(path), [1, 2])
