@@ -80,8 +80,8 @@ def timeout_sets_terminated(env_id: str) -> bool:
 def is_slow(env_id: str) -> bool:
     """Say whether a step costs so much that worker processes pay.
 
-    Processes cost about 50 microseconds a vector step, and a few cores share the work. Measured
-    on 2 cores, they lose for classic control, Box2D without pictures and MuJoCo.
+    A vector step over processes costs some 50 microseconds more, and the cores share the work.
+    On 2 cores CarRacing gains a factor of 1.7, LunarLander nothing, and CartPole loses one of 2.
     """
     return env_id.rpartition(":")[2].startswith(_SLOW_PREFIXES)
 
