@@ -42,6 +42,18 @@ def test_a_truncated_episode_goes_on_with_the_value_of_its_end() -> None:
     assert_equal(returns, column(3.75, 5.5, 7))
 
 
+def test_an_episode_truncated_before_the_last_row_goes_on_with_its_own_value() -> None:
+    returns = reward_to_go(
+        reward=column(1, 2, 3),
+        next_value=column(50, 8, 0),
+        terminated=flags(0, 0, 1),
+        done=flags(0, 1, 1),
+        gamma=0.5,
+    )
+    # 3 | 2 + 0.5 * 8 = 6;  1 + 0.5 * 6 = 4
+    assert_equal(returns, column(4, 6, 3))
+
+
 def test_an_unfinished_episode_goes_on_with_the_last_value() -> None:
     returns = reward_to_go(
         reward=column(1, 2),
