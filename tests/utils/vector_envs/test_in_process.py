@@ -451,6 +451,22 @@ def test_states_hold_plain_values_only() -> None:
     check(env.get_state())
 
 
+@pytest.mark.parametrize("part", ["generator", "observation", "reward"])
+def test_a_replay_that_leads_elsewhere_is_not_called_restored(part: str) -> None:
+    env = make_registered("CartPole-v1", 2)
+    env.reset(seed=0)
+    play(env, np.zeros((5, 2), int))
+    state = env.get_state()
+    saved = state["environments"][1]
+    if part == "generator":
+        saved["generator"] = np.random.default_rng(5).bit_generator.state
+    elif part == "observation":
+        saved["observation"][0][2] = np.nextafter(saved["observation"][0][2], np.float32(9))
+    else:
+        saved["reward"] = 2.0
+    assert env.set_state(state)[1].tolist() == [True, False]
+
+
 def test_an_env_that_carries_things_over_is_not_called_restored() -> None:
     env = make(envs.CarryOverEnv, 2, length=4)
     env.reset(seed=0)

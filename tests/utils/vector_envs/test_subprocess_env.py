@@ -336,8 +336,9 @@ def start_script(
 def test_workers_end_when_the_parent_is_killed(tmp_path: Path, method: str) -> None:
     process, pids = start_script(tmp_path, method)
     process.kill()
-    process.communicate()
+    process.wait()
     assert wait_until_gone(pids, 10)
+    process.communicate()
 
 
 def test_workers_end_when_the_parent_is_killed_while_a_step_hangs(tmp_path: Path) -> None:
@@ -346,8 +347,9 @@ def test_workers_end_when_the_parent_is_killed_while_a_step_hangs(tmp_path: Path
     )
     time.sleep(0.1)
     process.kill()
-    process.communicate()
+    process.wait()
     assert wait_until_gone(pids, 10)
+    process.communicate()
 
 
 def test_ctrl_c_is_the_parents_to_decide_and_leaves_nothing(tmp_path: Path) -> None:
