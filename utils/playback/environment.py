@@ -50,6 +50,9 @@ def render_modes(config: Any) -> list[str]:
 
 
 def _build_one(config: Any, render_mode: str | None) -> InProcessVectorEnv:
+    if render_mode == "rgb_array" and not has_display():
+        # Otherwise SDL looks for a display all the same and complains on the terminal.
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     env = build_env_from_config(config, n_envs=1, vectorization="sync", render_mode=render_mode)
     assert isinstance(env, InProcessVectorEnv), type(env)
     return env

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _BLUE, _ORANGE, _GREEN, _GREY = "#2f6db3", "#e07b28", "#2e8b57", "#8a8f98"
 _MOST_POINTS = 400
 _COLUMNS = 4
+_LOGARITHMIC_FROM = 30.0  # ratio of the largest to the smallest value
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,13 @@ PANELS = (
     Panel("Learning rate", {"train/hp/policy_lr": ""}),
     Panel("Episode length", {"train/roll/ep_len_mean": "training", "val/roll/ep_len_mean": "eval"}),
     Panel("Timesteps per second", {"train/time/steps_per_second": ""}),
+    Panel(
+        "Seconds per epoch",
+        {"train/time/rollout_seconds": "rollout", "train/time/update_seconds": "update"},
+    ),
+    Panel("Clipped gradients", {"train/grad/clipped_fraction": ""}),
 )
+"""By importance: those that would only begin a row of pictures are left out."""
 
 
 def draw_curves(rows: Sequence[Mapping[str, Any]], *, threshold: float | None) -> bytes:
@@ -57,7 +64,7 @@ def draw_curves(rows: Sequence[Mapping[str, Any]], *, threshold: float | None) -
 
     panels = [(panel, _read(rows, panel)) for panel in PANELS]
     panels = [(panel, curves) for panel, curves in panels if curves]
-    n_rows = max(2, -(-(len(panels) + 4) // _COLUMNS))
+    n_rows = max(3, (len(panels) + 4) // _COLUMNS)  # the returns take the place of four
     figure = Figure(figsize=(12.5, 2.15 * n_rows), dpi=100)
     canvas = FigureCanvasAgg(figure)
     grid = figure.add_gridspec(
@@ -109,13 +116,21 @@ def _draw_evaluations(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _draw_panel(axes: Axes, panel: Panel, curves: Mapping[str, Curve]) -> None:
+    from matplotlib.ticker import NullFormatter
+
     for (label, curve), colour in zip(curves.items(), (_BLUE, _ORANGE), strict=False):
         _plot(axes, curve, colour, label or None)
     _style(axes, panel.title)
-    if panel.is_logarithmic and all((curve.values > 0).all() for curve in curves.values()):
+    if panel.is_logarithmic and all(_spans_magnitudes(curve) for curve in curves.values()):
         axes.set_yscale("log")
+        axes.yaxis.set_minor_formatter(NullFormatter())
     if len(curves) > 1:
         axes.legend(fontsize=7, frameon=False, loc="best")
+
+
+def _spans_magnitudes(curve: Curve) -> bool:
+    low, high = curve.values.min(), curve.values.max()
+    return bool(low > 0 and high > _LOGARITHMIC_FROM * low)
 
 
 def _plot(axes: Axes, curve: Curve, colour: str, label: str | None) -> None:

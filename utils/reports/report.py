@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from utils.config import Config
 from utils.errors import CheckpointError
@@ -49,9 +50,7 @@ def write_report(
     checkpoints = _checkpoint_files(run)
     parts = [
         f"# {config.config_id}, seed {config.seed}",
-        f"{config.spec.summary or config.env_id}. Ended: {stop_reason}, after {timesteps:,} "
-        f"timesteps ({rows[-1]['epoch'] if rows else 0} epochs) and {format_duration(seconds)} "
-        f"minutes. Run `{run.id}`.",
+        _summary(run, config, rows, stop_reason=stop_reason, seconds=seconds),
         "## Result",
         sections.result_section(results, checkpoints=checkpoints, threshold=threshold),
         *_video_part(run, checkpoints),
@@ -75,6 +74,22 @@ def write_report(
     ]
     write_bytes(run.report_path, ("\n\n".join(parts) + "\n").encode(), sync=False)
     return run.report_path
+
+
+def _summary(
+    run: Run,
+    config: Config,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    stop_reason: str,
+    seconds: float,
+) -> str:
+    epochs, timesteps = (rows[-1]["epoch"], rows[-1]["timesteps"]) if rows else (0, 0)
+    return (
+        f"{config.spec.summary or config.env_id}.\n\n"
+        f"Training ended after {timesteps:,} timesteps ({epochs} epochs) in "
+        f"{format_duration(seconds)}: {stop_reason}. Run `{run.id}`."
+    )
 
 
 def _checkpoint_files(run: Run) -> dict[str, str]:

@@ -240,11 +240,14 @@ def command_section(*, run_id: str, runs_dir: str, config_id: str, is_finished: 
         is_finished: It has made all its timesteps, so there is nothing to resume.
     """
     where = "" if runs_dir == "runs" else f" --runs-dir {runs_dir}"
-    lines = [
-        f"python run_play.py --run-id {run_id}{where}            # watch the best policy",
-        f"python run_play.py --run-id {run_id}/@last{where}      # or the last one",
-    ]
-    if not is_finished:
-        lines.append(f"python train.py --resume {run_id}{where}               # train on")
-    lines.append(f"python train.py {config_id} --init-from-run {run_id}{where}  # start from it")
+    commands = {
+        f"run_play.py --run-id {run_id}{where}": "watch the best policy",
+        f"run_play.py --run-id {run_id}/@last{where}": "watch the last one",
+        f"train.py --resume {run_id}{where}": "train on",
+        f"train.py {config_id} --init-from-run {run_id}{where}": "start a new run from it",
+    }
+    if is_finished:
+        commands = {text: purpose for text, purpose in commands.items() if purpose != "train on"}
+    width = max(len(command) for command in commands)
+    lines = [f"python {command:{width}}  # {purpose}" for command, purpose in commands.items()]
     return "```\n" + "\n".join(lines) + "\n```"
