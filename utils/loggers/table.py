@@ -170,7 +170,7 @@ def _row(track: Track, alarmed: frozenset[str], name_width: int, width: int, loo
     value = format_value(track.value, precision=track.spec.precision).rjust(_VALUE_WIDTH)
     curve = sparkline(track.history, width=spark_width, is_ascii=look.is_ascii)
     name_style = "bold" if track.spec.highlight else None
-    value_style = "yellow" if is_alarmed else mark_style if track.is_new_best else name_style
+    value_style = mark_style if is_alarmed or track.is_new_best else name_style
     return (
         f" {paint(name, name_style)} {paint(value, value_style)} "
         f"{paint(mark, mark_style)} {paint(curve, 'cyan' if track.spec.highlight else 'dim')}"
@@ -178,10 +178,10 @@ def _row(track: Track, alarmed: frozenset[str], name_width: int, width: int, loo
 
 
 def _mark(track: Track, is_alarmed: bool, look: Look) -> tuple[str, str | None]:
-    if is_alarmed:
-        return "!", "yellow"
     if track.is_new_best:
         return ("*" if look.is_ascii else "★"), "bold_green"
+    if is_alarmed:
+        return "!", "yellow"
     up, down = ("^", "v") if look.is_ascii else ("▲", "▼")
     if track.trend == 0:
         return " ", None

@@ -229,6 +229,17 @@ def test_alert_is_marked_and_explained_for_a_minute(make_console, clock):
     assert "0.0812" not in "\n".join(screen.lines)
 
 
+def test_new_best_outshines_an_older_alert(make_console, clock):
+    screen = Screen(columns=120)
+    console = make_console(screen)
+    console.alert(an_alert(key="train/roll/ep_rew_mean"))
+    console.write(row_of(1), epoch=1, timesteps=1000)
+    assert re.search(r"ep_rew_mean +20\.00 !", "\n".join(screen.lines))
+    clock.now += 1.0
+    console.write(row_of(2), epoch=2, timesteps=2000)
+    assert re.search(r"ep_rew_mean +40\.00 ★", "\n".join(screen.lines))
+
+
 def test_message_stays_above_the_table(make_console, clock):
     screen = Screen()
     console = make_console(screen)
