@@ -122,6 +122,11 @@ class Run:
         return self.path / "report.md"
 
     @property
+    def results_path(self) -> Path:
+        """Test returns of the best and the last policy, as JSON; written at the end."""
+        return self.path / "results.json"
+
+    @property
     def status_path(self) -> Path:
         """Who works in the folder, and how it ended."""
         return self.path / "status.json"
