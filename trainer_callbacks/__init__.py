@@ -1,7 +1,7 @@
 """What happens around training: metrics, evaluation, saving, stopping; one callback per file.
 
 Callbacks act in the order of the trainer's list. These depend on it: HyperparameterScheduler,
-WarmupEval, DispatchMetrics, MonitorMetrics, EarlyStopping, ModelCheckpoint.
+WarmupEval, VideoLogger, DispatchMetrics, MonitorMetrics, EarlyStopping, ModelCheckpoint.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from trainer_callbacks.hyperparameter_scheduler import HyperparameterScheduler
     from trainer_callbacks.model_checkpoint import ModelCheckpoint
     from trainer_callbacks.monitor_metrics import MonitorMetrics
+    from trainer_callbacks.video_logger import VideoLogger
     from trainer_callbacks.warmup_eval import WarmupEval
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "HyperparameterScheduler",
     "ModelCheckpoint",
     "MonitorMetrics",
+    "VideoLogger",
     "WarmupEval",
 ]
 
@@ -32,6 +34,7 @@ _MODULES = {
     "HyperparameterScheduler": "hyperparameter_scheduler",
     "ModelCheckpoint": "model_checkpoint",
     "MonitorMetrics": "monitor_metrics",
+    "VideoLogger": "video_logger",
     "WarmupEval": "warmup_eval",
 }
 

@@ -65,7 +65,7 @@ def build_callbacks(
     callbacks = [
         HyperparameterScheduler(),
         WarmupEval(),
-        VideoLogger(),
+        VideoLogger([writer for writer in writers if isinstance(writer, WandbWriter)]),
         DispatchMetrics(writers),
         MonitorMetrics(sinks),
         EarlyStopping(reward_threshold=reward_threshold),

@@ -18,12 +18,14 @@ from utils.errors import ConfigError, EnvironmentFailedError, MissingDependencyE
 from utils.playback.environment import RenderError
 from utils.playback.film import film_episode
 from utils.seeding import derive_seed, global_generator_state, set_global_generator_state
+from utils.video import EncoderMissingError
 
 _log = logging.getLogger("gymnasium_solver")
 
 # What may keep a film from being made without harm to the training.
 _FAILURES = (
     RenderError,
+    EncoderMissingError,
     ConfigError,
     MissingDependencyError,
     EnvironmentFailedError,

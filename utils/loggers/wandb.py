@@ -76,6 +76,13 @@ class WandbWriter(LogWriter):
         """Log the row of one epoch; see `LogWriter`."""
         self._run.log({**row, TIMESTEPS_KEY: timesteps})
 
+    def write_video(self, path: Path, *, timesteps: int) -> None:
+        """Log a finished video of the policy as it was at `timesteps`."""
+        import wandb
+
+        video = wandb.Video(str(path), format="mp4")
+        self._run.log({"val/video/episode": video, TIMESTEPS_KEY: timesteps})
+
     @override
     def truncate_after(self, epoch: int) -> None:
         """Do nothing: W&B keeps what it was given; the repeated rows hold the same values."""

@@ -1,5 +1,5 @@
 """Writes pictures to video files that every browser plays."""
 
-from utils.video.writer import VideoWriter, write_video
+from utils.video.writer import EncoderMissingError, VideoWriter, write_video
 
-__all__ = ["VideoWriter", "write_video"]
+__all__ = ["EncoderMissingError", "VideoWriter", "write_video"]

@@ -21,6 +21,10 @@ _PIXEL_FORMAT = "yuv420p"
 _FRAMES_PER_KEYFRAME = 12
 
 
+class EncoderMissingError(UserError):
+    """The installed PyAV cannot encode H.264."""
+
+
 class VideoWriter:
     """Encodes frames one by one; the file appears under its name when it is closed.
 
@@ -35,11 +39,11 @@ class VideoWriter:
             fps: Frames per second, above 0.
 
         Raises:
-            UserError: The installed PyAV cannot encode H.264.
+            EncoderMissingError: The installed PyAV cannot encode H.264.
         """
         assert fps > 0, fps
         if _CODEC not in av.codecs_available:
-            raise UserError(
+            raise EncoderMissingError(
                 f"videos need the encoder {_CODEC}, which the installed 'av' lacks: install it "
                 "from its wheel with  pip install --force-reinstall av"
             )
@@ -143,7 +147,7 @@ def write_video(path: Path | str, frames: Iterable[np.ndarray], *, fps: float) -
         The number of frames written.
 
     Raises:
-        UserError: The installed PyAV cannot encode H.264.
+        EncoderMissingError: The installed PyAV cannot encode H.264.
         StorageError: The file cannot be written.
     """
     with VideoWriter(path, fps=fps) as writer:
