@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import shutil
 import sys
@@ -26,6 +27,7 @@ from utils.rollouts import EvaluationResult
 from utils.run import Run
 from utils.run.plan import TrainingPlan
 from utils.spaces import spaces_differ
+from utils.storage import write_json
 from utils.trainer_factory import build_trainer
 from utils.vector_envs.debugger import is_debugger_attached
 
@@ -184,11 +186,29 @@ def _finish(
         return 128 + signals.received
     results = _test(run, agent)
     run.write_status("completed", reason=agent.stop_reason, timesteps=agent.counters.timesteps)
+    write_json(run.results_path, _results_record(agent, results, seconds=seconds))
     print(describe_result(run, agent, results, seconds=seconds), flush=True)
     write_report(
         run, agent.config, results=results, stop_reason=agent.stop_reason, seconds=seconds
     )
     return 0
+
+
+def _results_record(
+    agent: BaseAgent, results: dict[str, EvaluationResult], *, seconds: float
+) -> dict[str, Any]:
+    """Return what a script wants to read of a finished run."""
+    return {
+        "config_id": agent.config.config_id,
+        "seed": agent.config.seed,
+        "stop_reason": agent.stop_reason,
+        "timesteps": agent.counters.timesteps,
+        "seconds": seconds,
+        "test": {
+            name: dataclasses.asdict(result) | {"mean": result.mean, "std": result.std}
+            for name, result in results.items()
+        },
+    }
 
 
 def _test(run: Run, agent: BaseAgent) -> dict[str, EvaluationResult]:

@@ -160,11 +160,8 @@ class ActorCritic(nn.Module):
     def evaluate_actions(self, observation: Observation, action: Tensor) -> PolicyEvaluation:
         """Return log-probability and entropy of stored actions (B, ...) and the values."""
         parameters, value = self(observation)
-        return PolicyEvaluation(
-            self.distribution.logprob(parameters, action),
-            self.distribution.entropy(parameters),
-            value,
-        )
+        logprob, entropy = self.distribution.logprob_and_entropy(parameters, action)
+        return PolicyEvaluation(logprob, entropy, value)
 
     def predict_value(self, observation: Observation) -> Tensor:
         """Return V(observation), (B,); zeros without a critic."""

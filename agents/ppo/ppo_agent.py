@@ -103,7 +103,9 @@ class PPOAgent(BaseAgent):
             clip_range_vf=hp.get("clip_range_vf"),
         ).mean()
         entropy = new.entropy.mean()
-        total = policy + hp["vf_coef"] * value - hp["ent_coef"] * entropy
+        total = policy + hp["vf_coef"] * value
+        if hp["ent_coef"] != 0:  # a term without weight would still be walked backwards
+            total = total - hp["ent_coef"] * entropy
         with torch.no_grad():
             kl = approximate_kl(logprob=new.logprob, old_logprob=minibatch.old_logprob).mean()
             clipped = clipped_fraction(

@@ -41,3 +41,7 @@ class Bernoulli:
         yes = probability * F.logsigmoid(logits)
         no = (1.0 - probability) * F.logsigmoid(-logits)
         return -(yes + no).sum(dim=-1)
+
+    def logprob_and_entropy(self, parameters: Parameters, action: Tensor) -> tuple[Tensor, Tensor]:
+        """Return both, (B,) each."""
+        return self.logprob(parameters, action), self.entropy(parameters)

@@ -43,12 +43,23 @@ class Categorical:
 
     def logprob(self, parameters: Parameters, action: Tensor) -> Tensor:
         """Return log p(action), (B,)."""
-        logprobs = parameters[0].log_softmax(dim=-1)
-        assert action.shape == logprobs.shape[:-1], (action.shape, logprobs.shape)
-        return logprobs.gather(-1, action.unsqueeze(-1)).squeeze(-1)
+        return _pick(parameters[0].log_softmax(dim=-1), action)
 
     def entropy(self, parameters: Parameters) -> Tensor:
         """Return ``-sum p log p`` in nats; an impossible choice (logit -inf) adds nothing."""
+        return _entropy(parameters[0].log_softmax(dim=-1))
+
+    def logprob_and_entropy(self, parameters: Parameters, action: Tensor) -> tuple[Tensor, Tensor]:
+        """Return both, (B,) each, from one normalisation of the logits."""
         logprobs = parameters[0].log_softmax(dim=-1)
-        finite = logprobs.clamp_min(torch.finfo(logprobs.dtype).min)
-        return -(logprobs.exp() * finite).sum(dim=-1)
+        return _pick(logprobs, action), _entropy(logprobs)
+
+
+def _pick(logprobs: Tensor, action: Tensor) -> Tensor:
+    assert action.shape == logprobs.shape[:-1], (action.shape, logprobs.shape)
+    return logprobs.gather(-1, action.unsqueeze(-1)).squeeze(-1)
+
+
+def _entropy(logprobs: Tensor) -> Tensor:
+    finite = logprobs.clamp_min(torch.finfo(logprobs.dtype).min)
+    return -(logprobs.exp() * finite).sum(dim=-1)

@@ -51,3 +51,7 @@ class DiagonalNormal:
         """Return ``sum(log_std) + A / 2 * log(2 pi e)`` in nats, (B,)."""
         mean, log_std = parameters
         return (log_std.expand_as(mean) + (_HALF_LOG_TWO_PI + 0.5)).sum(dim=-1)
+
+    def logprob_and_entropy(self, parameters: Parameters, action: Tensor) -> tuple[Tensor, Tensor]:
+        """Return both, (B,) each."""
+        return self.logprob(parameters, action), self.entropy(parameters)

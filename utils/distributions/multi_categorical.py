@@ -51,3 +51,7 @@ class MultiCategorical:
         for logits in groups:
             total = total + Categorical(logits.shape[-1]).entropy((logits,))
         return total
+
+    def logprob_and_entropy(self, parameters: Parameters, action: Tensor) -> tuple[Tensor, Tensor]:
+        """Return both, (B,) each."""
+        return self.logprob(parameters, action), self.entropy(parameters)

@@ -28,3 +28,6 @@ class ActionDistribution(Protocol):
 
     def entropy(self, parameters: Parameters) -> Tensor:
         """Return the entropy of each row in nats, (B,)."""
+
+    def logprob_and_entropy(self, parameters: Parameters, action: Tensor) -> tuple[Tensor, Tensor]:
+        """Return `logprob` and `entropy` of each row, sharing what they have in common."""
