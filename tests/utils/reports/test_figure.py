@@ -1,0 +1,60 @@
+import io
+import math
+
+import numpy as np
+from PIL import Image
+
+from utils.reports.figure import PANELS, draw_curves
+
+
+def make_rows(n, **changes):
+    rows = []
+    for k in range(1, n + 1):
+        row = {"epoch": k, "timesteps": 100 * k}
+        row |= {key: float(k) for panel in PANELS for key in panel.metrics}
+        row |= {f"train/roll/ep_rew_{name}": float(k) for name in ("min", "mean", "max")}
+        if k % 5 == 0:
+            row["val/roll/ep_rew_mean"] = 2.0 * k
+        rows.append(row | changes)
+    return rows
+
+
+def pixels(png):
+    return np.asarray(Image.open(io.BytesIO(png)).convert("RGB"))
+
+
+def count(image, colour):
+    """Count the pixels near a colour."""
+    return int((np.abs(image.astype(int) - colour).sum(axis=2) < 30).sum())
+
+
+ORANGE, GREEN = (0xE0, 0x7B, 0x28), (0x2E, 0x8B, 0x57)
+
+
+def test_all_curves_fit_into_one_picture():
+    image = pixels(draw_curves(make_rows(300), threshold=475.0))
+    assert image.shape == (860, 1250, 3)
+    assert count(image, ORANGE) > 300
+    assert count(image, GREEN) > 100
+
+
+def test_without_threshold_or_evaluation_their_colours_are_absent():
+    rows = [
+        {key: value for key, value in row.items() if not key.startswith("val/")}
+        for row in make_rows(10)
+    ]
+    rows = [{k: v for k, v in row.items() if k != "train/time/update_seconds"} for row in rows]
+    image = pixels(draw_curves(rows, threshold=None))
+    assert count(image, ORANGE) == 0
+    assert count(image, GREEN) == 0
+
+
+def test_few_metrics_make_a_smaller_picture():
+    rows = [{"epoch": 1, "timesteps": 10, "train/roll/ep_rew_mean": 1.0}]
+    assert pixels(draw_curves(rows, threshold=None)).shape == (645, 1250, 3)
+
+
+def test_broken_numbers_and_odd_runs_are_drawn():
+    draw_curves(make_rows(7, **{"train/loss/value": math.nan}), threshold=0.0)
+    draw_curves(make_rows(3, **{"train/grad/norm": -1.0, "train/loss/policy": 1e30}), threshold=1.0)
+    draw_curves([{"epoch": 1, "timesteps": 10}], threshold=None)
