@@ -86,6 +86,7 @@ class BaseAgent(LightningModule):
         self.last_row: dict[str, float] = {}
         self.stop_reason: str | None = None
         self.on_start: Callable[[], None] = lambda: None
+        self.on_finish: Callable[[], None] = lambda: None
         self.n_evaluations = 0
         self.last_evaluation: EvaluationResult | None = None
         self.best_return: float | None = None
@@ -147,6 +148,11 @@ class BaseAgent(LightningModule):
         self.on_start()
         if not self.source.collector.stepper.has_started:
             self.source.collector.reset(seed=derive_seed(self.config.seed, "train"))
+
+    @override
+    def on_train_end(self) -> None:
+        # The callbacks have saved the last checkpoint by now.
+        self.on_finish()
 
     @override
     def on_train_epoch_start(self) -> None:
@@ -261,11 +267,17 @@ class BaseAgent(LightningModule):
     # -- evaluation -----------------------------------------------------------------------------
 
     def evaluate(
-        self, *, n_episodes: int | None = None, stream: Stream = "val", index: int | None = None
+        self,
+        *,
+        policy: ActorCritic | None = None,
+        n_episodes: int | None = None,
+        stream: Stream = "val",
+        index: int | None = None,
     ) -> EvaluationResult:
         """Judge the policy on fresh episodes; training goes on as if this had not happened.
 
         Args:
+            policy: Who is judged; the agent's own policy if None.
             n_episodes: Episodes; the config's number if None.
             stream: Which seeds: "val" while training, "test" at the end.
             index: Which seeds of the stream; the epoch if None, so that no two evaluations of a
@@ -273,11 +285,10 @@ class BaseAgent(LightningModule):
         """
         config = self.config
         if self._eval_env is None:
-            n_envs = config.eval_n_envs or min(config.eval_episodes, 16)
-            self._eval_env = build_env_from_config(config, n_envs=n_envs)
+            self._eval_env = build_env_from_config(config, n_envs=config.resolved_eval_n_envs)
         index = self.counters.epoch if index is None else index
         result = evaluate_policy(
-            self.policy,
+            policy or self.policy,
             self._eval_env,
             n_episodes=n_episodes or config.eval_episodes,
             seed=derive_seed(config.seed, stream, index),

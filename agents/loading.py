@@ -44,7 +44,9 @@ def load_policy(config: Config, checkpoint: Path, *, env: VectorEnv) -> LoadedPo
     }
     differences = spaces_differ(state["spaces"], spaces)
     if differences:
-        raise CheckpointError(f"'{checkpoint}' does not fit {config.env_id}: " + "; ".join(differences))
+        raise CheckpointError(
+            f"'{checkpoint}' does not fit {config.env_id}: " + "; ".join(differences)
+        )
     policy = agent_class(config.algo_id).build_models(
         config, env.single_observation_space, env.single_action_space
     )

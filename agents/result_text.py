@@ -29,14 +29,29 @@ def describe_start(run: Run, agent: BaseAgent, plan: TrainingPlan) -> str:
 
 
 def describe_result(
-    run: Run, agent: BaseAgent, results: dict[str, EvaluationResult], *, seconds: float
+    run: Run,
+    agent: BaseAgent,
+    results: dict[str, EvaluationResult],
+    *,
+    seconds: float,
+    n_timesteps: int,
 ) -> str:
-    """Say how training ended, how good the policy is, and what can be done with it."""
+    """Say how training ended, how good the policy is, and what can be done with it.
+
+    Args:
+        run: The folder.
+        agent: As it is at the end.
+        results: Test of the "best" and the "last" policy; may be empty.
+        seconds: Wall time of this process from the start of training, test included.
+        n_timesteps: Environment steps that this process trained on.
+    """
     counters, config = agent.counters, agent.config
     lines = [
         f"{config.config_id}: {agent.stop_reason} after {counters.timesteps:,} timesteps "
-        f"({counters.epoch} epochs) in {seconds:.1f} s, "
-        f"{counters.timesteps / seconds:,.0f} timesteps/s with evaluation"
+        f"({counters.epoch} epochs), {n_timesteps:,} of them in {seconds:.1f} s"
+        if n_timesteps < counters.timesteps
+        else f"{config.config_id}: {agent.stop_reason} after {counters.timesteps:,} timesteps "
+        f"({counters.epoch} epochs) in {seconds:.1f} s"
     ]
     if results and results["best"] is results["last"]:
         lines.append(f"  result  {describe_evaluation(results['last'])}")
@@ -44,7 +59,7 @@ def describe_result(
         lines += [f"  {name:7} {describe_evaluation(result)}" for name, result in results.items()]
     lines += [
         f"  run     {run.path}",
-        f"  watch   python run_play.py --run-id {run.id}",
+        f"  watch   python run_play.py --run-id {run_reference(run)}",
     ]
     return "\n".join(lines)
 
@@ -61,3 +76,8 @@ def describe_evaluation(result: EvaluationResult) -> str:
         f"mean return {result.mean:.2f}{interval} "
         f"(95 % interval, {len(result.returns)} fresh episodes, {how}{unfinished})"
     )
+
+
+def run_reference(run: Run) -> str:
+    """Return what a person types to name the run: its id in `runs/`, its path elsewhere."""
+    return run.id if str(run.path.parent) == "runs" else str(run.path)

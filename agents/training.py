@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import dataclasses
 import logging
 import shutil
@@ -16,18 +18,18 @@ from agents import build_agent
 from agents.base_agent import BaseAgent
 from agents.interrupts import StopSignals
 from agents.loading import load_policy_state
-from agents.result_text import describe_result, describe_start
+from agents.result_text import describe_result, describe_start, run_reference
 from trainer_callbacks.build import build_callbacks
 from utils.checkpoints import load_checkpoint
 from utils.config import Config
 from utils.environment import resolve_reward_threshold
-from utils.errors import CheckpointError, ConfigError, UserError
+from utils.errors import CheckpointError, ConfigError, StorageError, UserError
 from utils.reports import write_report
 from utils.rollouts import EvaluationResult
 from utils.run import Run
 from utils.run.plan import TrainingPlan
 from utils.spaces import spaces_differ
-from utils.storage import write_json
+from utils.storage import storage_errors, write_json
 from utils.trainer_factory import build_trainer
 from utils.vector_envs.debugger import is_debugger_attached
 
@@ -54,9 +56,11 @@ def train(plan: TrainingPlan) -> int:
         run = plan.resumed_run or Run.create(
             plan.runs_dir, config_id=config.config_id, config_dict=plan.config.to_dict()
         )
+        if plan.resumed_run is not None and run.read_config_dict() != plan.config.to_dict():
+            write_json(run.config_path, plan.config.to_dict())  # it trains for longer now
         agent.run = run
         try:
-            return _train_in(run, agent, plan, state)
+            return _Session(run, agent, plan, state).work()
         except UserError as error:
             if isinstance(error, ConfigError) and plan.resumed_run is None:
                 shutil.rmtree(run.path)  # nothing was trained: nothing half-made stays behind
@@ -94,104 +98,137 @@ def _check_fits(state: dict[str, Any], agent: BaseAgent, *, source: Path | None)
         )
 
 
-def _train_in(
-    run: Run, agent: BaseAgent, plan: TrainingPlan, state: dict[str, Any] | None
-) -> int:
-    config = agent.config
-    log_file = logging.FileHandler(run.log_path)
-    log_file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    _log.addHandler(log_file)
-    _log.setLevel(logging.INFO)
-    signals = StopSignals(agent.request_stop)
-    started = time.perf_counter()
-    try:
+class _Session:
+    """One process's work on one run: it begins or goes on, fits, tests, and says how it ended."""
+
+    def __init__(
+        self, run: Run, agent: BaseAgent, plan: TrainingPlan, state: dict[str, Any] | None
+    ) -> None:
+        self.run = run
+        self.agent = agent
+        self.plan = plan
+        self.state = state
+        self.signals = StopSignals(agent.request_stop)
+        self.started = time.perf_counter()
+        self.first_timestep = 0
+        self.results: dict[str, EvaluationResult] = {}
+
+    def work(self) -> int:
+        """Train, and keep the run's status true whatever happens; returns the exit code."""
+        with storage_errors(self.run.log_path):
+            log_file = logging.FileHandler(self.run.log_path)
+        log_file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        _log.addHandler(log_file)
+        _log.setLevel(logging.INFO)
+        try:
+            self._begin()
+            self._fit()
+            return self._end()
+        except BaseException as error:
+            is_stopped = self.signals.received is not None or isinstance(error, KeyboardInterrupt)
+            with contextlib.suppress(StorageError):  # the first error is the one to tell
+                self.run.write_status(
+                    "interrupted" if is_stopped else "failed",
+                    reason=f"{type(error).__name__}: {error}",
+                )
+                _log.error("%s: %s", type(error).__name__, error)
+            raise
+        finally:
+            self.signals.restore()
+            _log.removeHandler(log_file)
+            log_file.close()
+
+    def _begin(self) -> None:
+        run, agent, plan = self.run, self.agent, self.plan
         run.write_status("running")
         run.write_environment_facts(
-            device=config.device,
-            torch_threads=config.torch_threads,
+            device=agent.config.device,
+            torch_threads=agent.config.torch_threads,
             vectorization=agent.train_env.vectorization_name,
+            max_timesteps=agent.config.max_timesteps,
         )
-        if plan.resumed_run is None and state is not None:
-            load_policy_state(agent.policy, state, source=plan.checkpoint)
+        if plan.resumed_run is not None:
+            self._go_on()
+        elif self.state is not None:
+            load_policy_state(agent.policy, self.state, source=plan.checkpoint)
         if not plan.is_quiet:
             print(describe_start(run, agent, plan), flush=True)
-        _fit(run, agent, plan, state, signals)
-        return _finish(run, agent, plan, signals, seconds=time.perf_counter() - started)
-    except BaseException as error:
-        status = "interrupted" if signals.received is not None else "failed"
-        if isinstance(error, KeyboardInterrupt):
-            status = "interrupted"
-        _log.error("%s: %s", type(error).__name__, error)
-        run.write_status(status, reason=f"{type(error).__name__}: {error}")
-        raise
-    finally:
-        signals.restore()
-        _log.removeHandler(log_file)
-        log_file.close()
 
-
-def _fit(
-    run: Run,
-    agent: BaseAgent,
-    plan: TrainingPlan,
-    state: dict[str, Any] | None,
-    signals: StopSignals,
-) -> None:
-    config = agent.config
-    is_resumed = plan.resumed_run is not None
-    if is_resumed:
-        assert state is not None
-        n_lost = agent.load_checkpoint_state(state)
+    def _go_on(self) -> None:
+        assert self.state is not None
+        agent = self.agent
+        n_lost = agent.load_checkpoint_state(self.state)
         if n_lost:
-            _log.warning(
-                "%d of %d environments (%s) could not be restored: their running episodes count "
-                "as truncated, new ones have begun",
-                n_lost,
-                agent.train_env.num_envs,
-                agent.train_env.vectorization_name,
+            print(
+                f"note: {n_lost} of {agent.train_env.num_envs} environments could not be restored; "
+                "their running episodes count as truncated and new ones have begun",
+                file=sys.stderr,
             )
-        if agent.counters.timesteps >= config.max_timesteps:
+        self.first_timestep = agent.counters.timesteps
+        if self.first_timestep >= agent.config.max_timesteps:
             raise ConfigError(
-                f"run '{run.id}' has made its {config.max_timesteps:,} timesteps; "
+                f"run '{self.run.id}' has made its {agent.config.max_timesteps:,} timesteps; "
                 "give a larger --max-timesteps to train it further"
             )
-    callbacks = build_callbacks(
-        config,
-        run,
-        reward_threshold=resolve_reward_threshold(config, agent.train_env),
-        first_timestep=agent.counters.timesteps,
-        is_quiet=plan.is_quiet,
-    )
-    if is_resumed and state is not None:
-        for callback in callbacks:
-            if stored := state["callbacks"].get(type(callback).__name__):
-                callback.load_state_dict(stored)
-    agent.on_start = signals.install
-    build_trainer(device=config.device, callbacks=callbacks).fit(agent)
 
-
-def _finish(
-    run: Run, agent: BaseAgent, plan: TrainingPlan, signals: StopSignals, *, seconds: float
-) -> int:
-    assert agent.stop_reason is not None, "the loop ends only when it is asked to"
-    if signals.received is not None:
-        run.write_status(
-            "interrupted", reason=agent.stop_reason, timesteps=agent.counters.timesteps
+    def _fit(self) -> None:
+        agent, config = self.agent, self.agent.config
+        callbacks = build_callbacks(
+            config,
+            self.run,
+            reward_threshold=resolve_reward_threshold(config, agent.train_env),
+            first_timestep=self.first_timestep,
+            is_quiet=self.plan.is_quiet,
         )
+        if self.plan.resumed_run is not None and self.state is not None:
+            for callback in callbacks:
+                if stored := self.state["callbacks"].get(type(callback).__name__):
+                    callback.load_state_dict(stored)
+        agent.on_start = self.signals.install
+        agent.on_finish = self._tell_result
+        build_trainer(device=config.device, callbacks=callbacks).fit(agent)
+
+    def _tell_result(self) -> None:
+        """Test the policies and say how it went, before films and report take their time."""
+        agent = self.agent
+        if self.signals.received is not None:
+            return
+        self.results = _test(self.run, agent)
+        seconds = time.perf_counter() - self.started
+        record = _results_record(agent, self.results, seconds=seconds)
+        write_json(self.run.results_path, record)
         print(
-            f"saved {run.path} at {agent.counters.timesteps:,} timesteps; "
-            f"go on with: python train.py --resume {run.id}",
-            file=sys.stderr,
+            describe_result(
+                self.run,
+                agent,
+                self.results,
+                seconds=seconds,
+                n_timesteps=agent.counters.timesteps - self.first_timestep,
+            ),
+            flush=True,
         )
-        return 128 + signals.received
-    results = _test(run, agent)
-    run.write_status("completed", reason=agent.stop_reason, timesteps=agent.counters.timesteps)
-    write_json(run.results_path, _results_record(agent, results, seconds=seconds))
-    print(describe_result(run, agent, results, seconds=seconds), flush=True)
-    write_report(
-        run, agent.config, results=results, stop_reason=agent.stop_reason, seconds=seconds
-    )
-    return 0
+
+    def _end(self) -> int:
+        run, agent, received = self.run, self.agent, self.signals.received
+        assert agent.stop_reason is not None, "the loop ends only when it is asked to"
+        facts = {"reason": agent.stop_reason, "timesteps": agent.counters.timesteps}
+        if received is not None and not self.results:
+            run.write_status("interrupted", **facts)
+            print(
+                f"saved {run.path} at {agent.counters.timesteps:,} timesteps; go on with: "
+                f"python train.py --resume {run_reference(run)}",
+                file=sys.stderr,
+            )
+            return 128 + received
+        run.write_status("completed", **facts)
+        write_report(
+            run,
+            agent.config,
+            results=self.results,
+            stop_reason=agent.stop_reason,
+            seconds=time.perf_counter() - self.started,
+        )
+        return 0
 
 
 def _results_record(
@@ -216,11 +253,11 @@ def _test(run: Run, agent: BaseAgent) -> dict[str, EvaluationResult]:
     n_episodes = agent.config.test_episodes
     if n_episodes == 0:
         return {}
-    results = {"last": agent.evaluate(n_episodes=n_episodes, stream="test", index=0)}
-    best, last = run.checkpoint("@best"), run.checkpoint("@last")
-    if best == last:
-        results["best"] = results["last"]
-    else:
-        load_policy_state(agent.policy, load_checkpoint(best), source=best)
-        results["best"] = agent.evaluate(n_episodes=n_episodes, stream="test", index=0)
-    return results
+    last = agent.evaluate(n_episodes=n_episodes, stream="test", index=0)
+    best_file = run.checkpoint("@best")
+    if best_file == run.checkpoint("@last"):
+        return {"best": last, "last": last}
+    policy = copy.deepcopy(agent.policy)
+    load_policy_state(policy, load_checkpoint(best_file), source=best_file)
+    best = agent.evaluate(policy=policy, n_episodes=n_episodes, stream="test", index=0)
+    return {"best": best, "last": last}

@@ -9,6 +9,7 @@ from typing import Any
 from lightning.pytorch import Callback, Trainer
 from typing_extensions import override
 
+from utils.loggers.console import ConsoleWriter
 from utils.loggers.log_writer import LogWriter
 
 
@@ -59,6 +60,13 @@ class DispatchMetrics(Callback):
         row = pl_module.last_row = recorder.flush()
         for writer in self._writers:
             writer.write(row, epoch=counters.epoch, timesteps=counters.timesteps)
+
+    @override
+    def on_train_end(self, trainer: Trainer, pl_module: Any) -> None:
+        """Leave the screen to the result; files and trackers stay open for a last film."""
+        for writer in self._writers:
+            if isinstance(writer, ConsoleWriter):
+                writer.close()
 
     @override
     def on_exception(self, trainer: Trainer, pl_module: Any, exception: BaseException) -> None:

@@ -88,4 +88,3 @@ def clipped_fraction(*, logprob: Tensor, old_logprob: Tensor, clip_range: float)
     """Say for each sample whether its ratio left the clip range: (B,) float of 0 and 1."""
     ratio = (logprob - old_logprob).exp()
     return ((ratio - 1.0).abs() > clip_range).to(logprob.dtype)
-

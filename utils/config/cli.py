@@ -147,7 +147,6 @@ def _contradictions(given: argparse.Namespace) -> list[str]:
     if given.resume is not None:
         changes = {
             "--set": given.set,
-            "--max-timesteps": given.max_timesteps,
             "--seed": given.seed,
             "--wandb-sweep": given.wandb_sweep,
         }

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from utils.models.cnn import NatureCNN
-from utils.spaces import encoded_width, is_picture
+from utils.spaces import check_picture_size, encoded_width, is_picture
 
 Observation = Tensor | dict[str, Tensor]
 
@@ -27,6 +27,9 @@ class ObservationEncoder(nn.Module):
             space: Single observation space; Dict spaces are flat (one level).
             feature_dim: Width of the features of each picture.
             orthogonal_init: Passed to the CNN.
+
+        Raises:
+            ConfigError: A picture too small for the CNN.
         """
         super().__init__()
         self.space = space
@@ -47,6 +50,7 @@ class ObservationEncoder(nn.Module):
             )
             self.output_dim = feature_dim
         else:
+            check_picture_size(space)
             self.output_dim = encoded_width(space)
             if isinstance(space, gym.spaces.MultiDiscrete):
                 starts = torch.as_tensor(space.start.reshape(-1), dtype=torch.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from utils.config import Config, load_config, load_config_json
+from utils.config import Config, config_from_dict, load_config, load_config_json
 from utils.config.cli import TrainArgs
 from utils.errors import ConfigError
 from utils.run.registry import split_reference
@@ -65,10 +65,17 @@ def _plan_resume(args: TrainArgs, runs_dir: Path) -> TrainingPlan:
             "leave the config id out"
         )
     return TrainingPlan(
-        config=config,
+        config=_lengthen(config, args),
         runs_dir=runs_dir,
         resumed_run=run,
         checkpoint=run.checkpoint("@last"),
         is_quiet=args.quiet,
         is_debug=args.debug,
     )
+
+
+def _lengthen(config: Config, args: TrainArgs) -> Config:
+    """Apply --max-timesteps, the one setting of a run that may change when it is resumed."""
+    changes = {override.path[0]: override.value for override in args.overrides}
+    assert changes.keys() <= {"max_timesteps"}, changes
+    return config_from_dict(config.to_dict() | changes, source="--resume") if changes else config

@@ -2,10 +2,11 @@
 
 from utils.spaces.action_adapter import ActionAdapter
 from utils.spaces.describe import space_to_dict, spaces_differ
-from utils.spaces.encoding import encoded_width, is_picture, torch_dtype
+from utils.spaces.encoding import check_picture_size, encoded_width, is_picture, torch_dtype
 
 __all__ = [
     "ActionAdapter",
+    "check_picture_size",
     "encoded_width",
     "is_picture",
     "space_to_dict",

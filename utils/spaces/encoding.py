@@ -16,15 +16,32 @@ def is_picture(space: gym.Space) -> bool:
     """Say whether a space holds pictures for a CNN: uint8, 0 to 255, (C, H, W), sides >= 36.
 
     The space decides, never the dtype or range of a value, so acting and training cannot differ.
-    A small uint8 grid of symbols is not a picture; it goes to an MLP, unscaled.
+    A grid of symbols comes as a vector (`channel_order: none`) and goes to an MLP, unscaled.
     """
+    return _looks_like_picture(space) and min(space.shape[1:]) >= NATURE_CNN_MIN_SIDE
+
+
+def _looks_like_picture(space: gym.Space) -> bool:
     return (
         isinstance(space, gym.spaces.Box)
         and space.dtype == np.uint8
         and len(space.shape) == 3
         and bool((space.low == 0).all() and (space.high == 255).all())
-        and min(space.shape[1:]) >= NATURE_CNN_MIN_SIDE
     )
+
+
+def check_picture_size(space: gym.Space) -> None:
+    """Refuse a picture that the CNN cannot read rather than feed bytes to an MLP.
+
+    Raises:
+        ConfigError: A uint8 (C, H, W) box of 0 to 255 with a side below 36.
+    """
+    if _looks_like_picture(space) and not is_picture(space):
+        raise ConfigError(
+            f"observations of shape {space.shape} (channels, height, width) are too small for the "
+            f"CNN, which needs sides of at least {NATURE_CNN_MIN_SIDE}: enlarge them with "
+            "resize_obs, or set channel_order: none if they are a grid of symbols"
+        )
 
 
 def encoded_width(space: gym.Space) -> int:

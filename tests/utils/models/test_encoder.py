@@ -58,11 +58,17 @@ def test_boxes_are_flattened() -> None:
     assert encode(gym.spaces.Box(-1, 1, ()), torch.tensor([0.5, 0.25])).tolist() == [[0.5], [0.25]]
 
 
-def test_small_grids_of_symbols_are_not_scaled() -> None:
-    space = gym.spaces.Box(0, 255, (7, 7, 3), np.uint8)
-    features = encode(space, torch.full((1, 7, 7, 3), 10, dtype=torch.uint8))
+def test_flat_grids_of_symbols_are_not_scaled() -> None:
+    space = gym.spaces.Box(0, 255, (147,), np.uint8)
+    features = encode(space, torch.full((1, 147), 10, dtype=torch.uint8))
     assert features.shape == (1, 147)
     assert (features == 10.0).all()
+
+
+def test_pictures_too_small_for_the_cnn_are_refused_rather_than_fed_to_an_mlp() -> None:
+    space = gym.spaces.Box(0, 255, (3, 32, 32), np.uint8)
+    with pytest.raises(ConfigError, match=r"\(3, 32, 32\).*resize_obs.*channel_order: none"):
+        ObservationEncoder(space, feature_dim=8, orthogonal_init=True)
 
 
 def test_dicts_are_joined_in_sorted_order_of_their_keys() -> None:
