@@ -8,6 +8,7 @@ import torch
 
 from tests.helpers.played_runs import make_config, make_run
 from tests.helpers.policies import build_linear_policy
+from trainer_callbacks import video_logger
 from trainer_callbacks.video_logger import VideoLogger
 from utils.checkpoints import point, save_checkpoint
 from utils.playback.environment import build_playback_env
@@ -142,8 +143,13 @@ def test_a_resumed_run_does_not_take_its_old_best_for_a_new_one(tmp_path):
     assert training.films == []
 
 
-def test_filming_touches_no_generator(tmp_path):
+def test_filming_touches_no_generator(tmp_path, monkeypatch):
     training = Training(tmp_path, video="every", env_id="CartPole-v1", eval_deterministic=False)
+    film_episode = video_logger.film_episode
+
+    def film_with_an_environment_that_draws_from_global_generators(*arguments, **options):
+        draw()
+        return film_episode(*arguments, **options)
 
     def draw():
         return random.random(), np.random.random(), torch.rand(1).item()  # noqa: NPY002
@@ -153,6 +159,9 @@ def test_filming_touches_no_generator(tmp_path):
         np.random.seed(1)  # noqa: NPY002
         torch.manual_seed(1)
 
+    monkeypatch.setattr(
+        video_logger, "film_episode", film_with_an_environment_that_draws_from_global_generators
+    )
     seed()
     expected = draw()
     seed()

@@ -113,6 +113,16 @@ def test_the_seed_alone_decides_an_episode(play):
     assert first.episode_return != other.episode_return
 
 
+def test_the_seed_decides_sampled_actions_where_the_environment_has_no_say(play):
+    config = make_config(env_kwargs={"length": 50})
+    actions = [
+        [int(step.action) for step in play(config, seed=seed, deterministic=False)[1:]]
+        for seed in (1, 1, 2)
+    ]
+    assert actions[0] == actions[1]
+    assert actions[0] != actions[2]
+
+
 def test_nothing_outside_is_touched(play):
     before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
     play(make_config(env_id="CartPole-v1"), deterministic=False)
