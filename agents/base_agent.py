@@ -217,7 +217,8 @@ class BaseAgent(LightningModule):
         record = self.recorder.record
         record("train/time/rollout_seconds", seconds)
         record("train/roll/n_episodes", float(summary.n_episodes))
-        record("train/roll/learner_reward_mean", float(buffer.rows(buffer.reward).mean()))
+        learner_reward = buffer.rows(buffer.reward)[buffer.rows(buffer.is_valid)]
+        record("train/roll/learner_reward_mean", float(learner_reward.mean()))
         if summary.n_episodes:
             returns, lengths = summary.episode_returns, summary.episode_lengths
             record("train/roll/ep_rew_mean", sum(returns) / len(returns))

@@ -34,10 +34,21 @@ class RewardNormalizer(nn.Module):
         self.limit = limit
 
     @torch.no_grad()
-    def update(self, reward: np.ndarray, done: np.ndarray) -> None:
-        """Take in one vector step: rewards (N,) float and episode ends (N,) bool."""
+    def update(
+        self, reward: np.ndarray, done: np.ndarray, *, is_counted: np.ndarray | None = None
+    ) -> None:
+        """Take in one vector step.
+
+        Args:
+            reward: (N,) float.
+            done: (N,) bool, the episode ended with this step.
+            is_counted: (N,) bool, environments whose step belongs to the data; all if None.
+        """
         self.running_return.mul_(self.gamma).add_(torch.from_numpy(reward))
-        self.moments.update(self.running_return)
+        counted = self.running_return
+        if is_counted is not None:
+            counted = counted[torch.from_numpy(is_counted)]
+        self.moments.update(counted)
         self.running_return[torch.from_numpy(done)] = 0.0
 
     def apply_to(self, reward: np.ndarray) -> np.ndarray:

@@ -91,7 +91,7 @@ class Collector:
         """Fill the buffer with exactly `n_episodes` whole episodes of every environment.
 
         All environments begin anew. One that is through waits for the others: its further steps
-        are marked invalid. A fixed number for each environment keeps short episodes from being
+        are marked invalid and enter no statistic. A fixed number for each environment keeps short episodes from being
         counted more often than long ones.
 
         Raises:
@@ -123,7 +123,7 @@ class Collector:
     ) -> Outcome:
         raw = self.stepper.observation
         if self.policy.normalizer.learns:
-            self.policy.normalizer.update(raw)
+            self.policy.normalizer.update(_counted_rows(raw, is_counted))
         observation = self.policy.normalize(raw)
         buffer.write_observation(t, observation)
         decision = self.stepper.decide(observation, generator=self.generator)
@@ -132,7 +132,7 @@ class Collector:
         done = outcome.terminated | outcome.truncated
         reward = outcome.reward
         if self.reward_normalizer is not None:
-            self.reward_normalizer.update(reward, done)
+            self.reward_normalizer.update(reward, done, is_counted=is_counted)
             reward = self.reward_normalizer.apply_to(reward)
         buffer.write_outcome(t, reward, outcome.terminated, outcome.truncated)
         needs_value = outcome.truncated & ~outcome.terminated
@@ -201,6 +201,15 @@ class Collector:
             self.reward_normalizer.running_return[torch.from_numpy(lost)] = 0.0
         self.stepper.tracker.reset(lost)
         return len(lost)
+
+
+def _counted_rows(observation: Observation, is_counted: np.ndarray | None) -> Observation:
+    if is_counted is None:
+        return observation
+    rows = torch.from_numpy(is_counted)
+    if isinstance(observation, dict):
+        return {key: part[rows.to(part.device)] for key, part in observation.items()}
+    return observation[rows.to(observation.device)]
 
 
 def _take_rows(observation: ObservationArray, rows: np.ndarray) -> ObservationArray:

@@ -85,3 +85,14 @@ def test_update_works_under_inference_mode() -> None:
         normalizer.update(np.array([1.0]), np.array([False]))
     normalizer.update(np.array([3.0]), np.array([False]))
     assert normalizer.moments.count.item() == 2
+
+
+def test_waiting_environments_enter_no_statistic() -> None:
+    normalizer = RewardNormalizer(2, gamma=0.5, limit=10.0)
+    is_counted = np.array([True, False])
+    for reward in (1.0, 3.0):
+        normalizer.update(np.array([reward, 100.0]), np.zeros(2, bool), is_counted=is_counted)
+    # returns of environment 0: 1, then 0.5 * 1 + 3 = 3.5; mean 2.25, variance 1.25^2 = 1.5625
+    assert normalizer.moments.count.item() == 2
+    assert normalizer.moments.mean.item() == 2.25
+    assert normalizer.moments.var.item() == 1.5625
