@@ -61,7 +61,9 @@ def write_report(
             run_id=run.id,
             runs_dir=str(run.path.parent),
             config_id=config.config_id,
-            is_finished=timesteps >= config.max_timesteps,
+            more_timesteps=(
+                2 * config.max_timesteps if timesteps >= config.max_timesteps else None
+            ),
         ),
         "## Alerts",
         sections.alert_section(read_jsonl(run.alerts_jsonl)),

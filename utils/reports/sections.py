@@ -230,24 +230,25 @@ def machine_section(sessions: Sequence[Mapping[str, Any]]) -> str:
     return markdown_table(("what", "value"), shown)
 
 
-def command_section(*, run_id: str, runs_dir: str, config_id: str, is_finished: bool) -> str:
+def command_section(
+    *, run_id: str, runs_dir: str, config_id: str, more_timesteps: int | None
+) -> str:
     """Show what can be done with the run next.
 
     Args:
         run_id: The run.
         runs_dir: Folder of the runs.
         config_id: What it trained.
-        is_finished: It has made all its timesteps, so there is nothing to resume.
+        more_timesteps: What to raise the budget to, where it is used up; None where it is not.
     """
     where = "" if runs_dir == "runs" else f" --runs-dir {runs_dir}"
+    budget = "" if more_timesteps is None else f" --max-timesteps {more_timesteps}"
     commands = {
         f"run_play.py --run-id {run_id}{where}": "watch the best policy",
         f"run_play.py --run-id {run_id}/@last{where}": "watch the last one",
-        f"train.py --resume {run_id}{where}": "train on",
+        f"train.py --resume {run_id}{budget}{where}": "train on",
         f"train.py {config_id} --init-from-run {run_id}{where}": "start a new run from it",
     }
-    if is_finished:
-        commands = {text: purpose for text, purpose in commands.items() if purpose != "train on"}
     width = max(len(command) for command in commands)
     lines = [f"python {command:{width}}  # {purpose}" for command, purpose in commands.items()]
     return "```\n" + "\n".join(lines) + "\n```"

@@ -158,11 +158,12 @@ def test_the_machine_is_that_of_the_last_process():
 
 def test_commands_name_the_run_and_its_folder():
     options = {"run_id": "r1", "config_id": "A:ppo"}
-    text = sections.command_section(runs_dir="runs", is_finished=False, **options)
+    text = sections.command_section(runs_dir="runs", more_timesteps=None, **options)
     assert "python run_play.py --run-id r1  " in text
     assert "python run_play.py --run-id r1/@last" in text
-    assert "python train.py --resume r1" in text
+    assert "python train.py --resume r1 " in text
+    assert "--max-timesteps" not in text
     assert "python train.py A:ppo --init-from-run r1" in text
-    text = sections.command_section(runs_dir="else", is_finished=True, **options)
-    assert "--resume" not in text
-    assert text.count("--runs-dir else") == 3
+    text = sections.command_section(runs_dir="else", more_timesteps=2000, **options)
+    assert "python train.py --resume r1 --max-timesteps 2000 --runs-dir else" in text
+    assert text.count("--runs-dir else") == 4
