@@ -30,7 +30,7 @@ from utils.rollouts import (
     evaluate_policy,
 )
 from utils.run import Run
-from utils.schedules import schedule_value
+from utils.schedules import ScheduleSpec, schedule_value
 from utils.seeding import (
     Stream,
     derive_seed,
@@ -169,6 +169,7 @@ class BaseAgent(LightningModule):
     def collect_rollout(self) -> None:
         """Collect a rollout with the policy as it is and give it its learning targets."""
         started = time.perf_counter()
+        self.source.collector.set_gamma(self.hyperparameters["gamma"])
         summary = self.source.collect()
         self._count(summary)
         advantage, returns = self.compute_targets(self.source.buffer)
@@ -194,7 +195,7 @@ class BaseAgent(LightningModule):
                     losses.total,
                     optimizer,
                     self.gradient_groups.parameters,
-                    max_grad_norm=self.config.max_grad_norm,
+                    max_grad_norm=self.hyperparameters.get("max_grad_norm"),
                 )
             )
         self.counters.updates += len(norms)
@@ -242,13 +243,15 @@ class BaseAgent(LightningModule):
             total = per_parameter.square().sum(dim=1).sqrt()
             self._stop_if_diverged(("train/grad/norm",), total.unsqueeze(1))
             self.recorder.record("train/grad/norm", float(total.mean()))
-            if self.config.max_grad_norm is not None:
-                clipped = (total > self.config.max_grad_norm).float().mean()
+            limit = self.hyperparameters.get("max_grad_norm")
+            if limit is not None:
+                clipped = (total > limit).float().mean()
                 self.recorder.record("train/grad/clipped_fraction", float(clipped))
             for name, norm in self.gradient_groups.norms(per_parameter).items():
                 self.recorder.record(f"train/grad/norm_{name}", norm)
-        for name, value in self.hyperparameters.items():
-            self.recorder.record(f"train/hp/{name}", value)
+        for name, schedule in self.config.hyperparameters.items():
+            if name == "policy_lr" or isinstance(schedule, ScheduleSpec):
+                self.recorder.record(f"train/hp/{name}", self.hyperparameters[name])
         for name, count in self.counters.to_dict().items():
             # The epoch that is running is counted when it is through.
             self.recorder.record(f"train/cnt/{name}", float(count + (name == "epoch")))

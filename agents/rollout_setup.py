@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 from gymnasium.vector import VectorEnv
 
@@ -13,13 +15,18 @@ from utils.seeding import derive_seed
 
 
 def build_collector(
-    env: VectorEnv, policy: ActorCritic, config: Config, *, device: torch.device
+    env: VectorEnv,
+    policy: ActorCritic,
+    config: Config,
+    *,
+    hyperparameters: Mapping[str, float],
+    device: torch.device,
 ) -> Collector:
     """Build the collector of the training environments, with its own random generator."""
     generator = torch.Generator(device=device)
     generator.manual_seed(derive_seed(config.seed, "policy"))
     normalizer = (
-        RewardNormalizer(env.num_envs, gamma=config.gamma, limit=config.clip_reward)
+        RewardNormalizer(env.num_envs, gamma=hyperparameters["gamma"], limit=config.clip_reward)
         if config.normalize_reward
         else None
     )

@@ -47,7 +47,13 @@ class PPOAgent(BaseAgent):
     def build_source(self) -> RolloutSource:
         config = self.config
         return RolloutSource(
-            build_collector(self.train_env, self.policy, config, device=self.compute_device),
+            build_collector(
+                self.train_env,
+                self.policy,
+                config,
+                hyperparameters=self.hyperparameters,
+                device=self.compute_device,
+            ),
             build_rollout_buffer(self.train_env, self.policy, n_steps=config.n_steps),
             collect=lambda collector, buffer: collector.collect(buffer, n_steps=config.n_steps),
             batch_size=lambda: config.resolved_batch_size,
@@ -73,8 +79,8 @@ class PPOAgent(BaseAgent):
             next_value=rows(buffer.next_value),
             terminated=rows(buffer.terminated),
             done=rows(buffer.done),
-            gamma=self.config.gamma,
-            gae_lambda=self.config.gae_lambda,
+            gamma=self.hyperparameters["gamma"],
+            gae_lambda=self.hyperparameters["gae_lambda"],
         )
         explained = float(explained_variance(value=rows(buffer.value), returns=returns))
         if explained == explained:  # undefined where the returns do not vary
@@ -113,7 +119,8 @@ class PPOAgent(BaseAgent):
                 old_logprob=minibatch.old_logprob,
                 clip_range=hp["clip_range"],
             ).mean()
-        stops = config.target_kl is not None and float(kl) > KL_TOLERANCE * config.target_kl
+        target_kl = hp.get("target_kl")
+        stops = target_kl is not None and float(kl) > KL_TOLERANCE * target_kl
         return UpdateLosses(
             total,
             {

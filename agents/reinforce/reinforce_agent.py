@@ -49,7 +49,13 @@ class REINFORCEAgent(BaseAgent):
         n_episodes = config.episodes_per_env
         buffer = build_rollout_buffer(self.train_env, self.policy, n_steps=limit * n_episodes)
         return RolloutSource(
-            build_collector(self.train_env, self.policy, config, device=self.compute_device),
+            build_collector(
+                self.train_env,
+                self.policy,
+                config,
+                hyperparameters=self.hyperparameters,
+                device=self.compute_device,
+            ),
             buffer,
             collect=lambda collector, rollout: collector.collect_episodes(
                 rollout, n_episodes=n_episodes
@@ -77,7 +83,7 @@ class REINFORCEAgent(BaseAgent):
             next_value=rows(buffer.next_value),
             terminated=rows(buffer.terminated),
             done=done,
-            gamma=config.gamma,
+            gamma=self.hyperparameters["gamma"],
         )
         if config.use_baseline:
             is_valid = rows(buffer.is_valid)

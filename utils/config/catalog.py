@@ -133,6 +133,20 @@ def list_configs(pattern: str = "", *, config_dir: Path | None = None) -> str:
     )
 
 
+def find_config_ids(pattern: str = "", *, config_dir: Path | None = None) -> list[str]:
+    """Return the config ids that `list_configs` shows for the same pattern.
+
+    Raises:
+        ConfigError: Nothing matches, or a file is faulty.
+    """
+    files = list(environment_files(config_dir or CONFIG_DIR))
+    found = [f"{file.name}:{name}" for file in files for name in _matching(file, pattern)]
+    if not found:
+        hint = did_you_mean(pattern, [name for file in files for name in file.config_ids])
+        raise ConfigError(f"no config matches '{pattern}'{hint}")
+    return found
+
+
 def _matching(file: EnvironmentFile, pattern: str) -> list[str]:
     """Return the variants to show: all if the environment matches, else those that do."""
     if _fits(file.name, pattern):

@@ -44,3 +44,17 @@ class OptionParser(argparse.ArgumentParser):
             + (f": did you mean '--set {argument}'?" if can_set and "=" in argument else "")
             for argument in rest
         ]
+
+    def parse_or_refuse(self, argv: Sequence[str] | None = None) -> argparse.Namespace:
+        """Read a whole command line, where no further rules apply.
+
+        Args:
+            argv: The arguments; None for those of the process.
+
+        Raises:
+            UserError: An argument is unknown or its value wrong; one line per problem.
+        """
+        given, rest = self.parse_known_args(argv)
+        if problems := self.find_unknown(rest):
+            raise UserError("\n".join(problems))
+        return given

@@ -84,6 +84,24 @@ def _parse_optional_schedule(value: object) -> Schedulable | None:
     return None if value is None else parse_schedule(value)
 
 
+def _parse_unit_schedule(value: object) -> Schedulable:
+    schedule = parse_schedule(value)
+    ends = (schedule.start, schedule.end) if isinstance(schedule, ScheduleSpec) else (schedule,)
+    if max(ends) > 1:
+        raise PydanticCustomError("schedule_unit", "must stay between 0 and 1")
+    return schedule
+
+
+def _parse_optional_positive_schedule(value: object) -> Schedulable | None:
+    schedule = _parse_optional_schedule(value)
+    if schedule is None:
+        return None
+    ends = (schedule.start, schedule.end) if isinstance(schedule, ScheduleSpec) else (schedule,)
+    if min(ends) <= 0:
+        raise PydanticCustomError("schedule_positive", "must stay above 0 (null: none)")
+    return schedule
+
+
 ScheduleField = Annotated[
     Schedulable,
     PlainValidator(parse_schedule),
@@ -98,3 +116,17 @@ OptionalScheduleField = Annotated[
     SchedulableMarker(),
 ]
 """A hyperparameter >= 0 that may follow a schedule, or be null."""
+UnitScheduleField = Annotated[
+    Schedulable,
+    PlainValidator(_parse_unit_schedule),
+    PlainSerializer(schedule_to_plain),
+    SchedulableMarker(),
+]
+"""A hyperparameter in [0, 1] that may follow a schedule."""
+OptionalPositiveScheduleField = Annotated[
+    Schedulable | None,
+    PlainValidator(_parse_optional_positive_schedule),
+    PlainSerializer(schedule_to_plain),
+    SchedulableMarker(),
+]
+"""A hyperparameter above 0 that may follow a schedule, or be null."""

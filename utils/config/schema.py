@@ -22,7 +22,11 @@ from utils.config.fields import (
     Text,
 )
 from utils.config.problems import Problem
-from utils.config.schedule_spec import SchedulableMarker, ScheduleField
+from utils.config.schedule_spec import (
+    OptionalPositiveScheduleField,
+    SchedulableMarker,
+    ScheduleField,
+)
 from utils.config.spec import STRICT_MODEL, SpecConfig
 from utils.config.validate import COMMON_EFFECT_RULES, EffectRule, find_inconsistencies
 from utils.schedules import Schedulable
@@ -139,7 +143,7 @@ class Config(BaseModel):
         default={}, description="Arguments of the optimiser, without lr and params."
     )
     policy_lr: ScheduleField = Field(description="Learning rate, >= 0.")
-    max_grad_norm: PositiveNumber | None = Field(
+    max_grad_norm: OptionalPositiveScheduleField = Field(
         default=0.5, description="Bound of the norm of the whole gradient, > 0; null: no bound."
     )
 

@@ -22,7 +22,7 @@ class MultiCategorical:
 
     def _groups(self, parameters: Parameters) -> tuple[Tensor, ...]:
         assert parameters[0].shape[-1] == sum(self.sizes), (parameters[0].shape, self.sizes)
-        return parameters[0].split(self.sizes, dim=-1)
+        return parameters[0].split_with_sizes(self.sizes, dim=-1)
 
     def sample(self, parameters: Parameters, generator: torch.Generator | None) -> Tensor:
         """Draw one index of each group, (B, K)."""

@@ -73,6 +73,11 @@ class Collector:
         """Seed and reset the environments; called once, before the first rollout."""
         self.stepper.reset(seed=seed)
 
+    def set_gamma(self, gamma: float) -> None:
+        """Set the discount of the return that rewards are scaled by."""
+        if self.reward_normalizer is not None:
+            self.reward_normalizer.gamma = gamma
+
     @torch.inference_mode()
     def collect(self, buffer: RolloutBuffer, *, n_steps: int) -> RolloutSummary:
         """Fill the buffer with `n_steps` vector steps, going on where the last rollout stopped."""
@@ -91,8 +96,8 @@ class Collector:
         """Fill the buffer with exactly `n_episodes` whole episodes of every environment.
 
         All environments begin anew. One that is through waits for the others: its further steps
-        are marked invalid and enter no statistic. A fixed number for each environment keeps short episodes from being
-        counted more often than long ones.
+        are marked invalid and enter no statistic. A fixed number for each environment keeps short
+        episodes from being counted more often than long ones.
 
         Raises:
             AssertionError: The buffer is too short for the episodes.

@@ -72,7 +72,7 @@ def test_all_problems_are_told_at_once_with_their_lines(tmp_path, monkeypatch):
         tmp_path,
         """\
         ent_coeff: 0.01
-        gamma: high
+        clip_obs: high
         policy_kwargs:
           activation: gelo
         eval_episodes: 4
@@ -84,7 +84,7 @@ def test_all_problems_are_told_at_once_with_their_lines(tmp_path, monkeypatch):
     assert sorted(lines) == sorted(
         [
             where.format(10) + "unknown key 'ent_coeff': did you mean 'ent_coef'?",
-            where.format(11) + "'gamma' must be a number, got 'high'",
+            where.format(11) + "'clip_obs' must be a number, got 'high'",
             where.format(13) + "'policy_kwargs.activation' must be one of tanh, relu, elu, silu, "
             "gelu, got 'gelo': did you mean 'gelu'?",
             where.format(15)
@@ -117,7 +117,8 @@ def test_a_problem_in_the_base_names_the_base(tmp_path, monkeypatch):
         ("early_stop_on_eval_reward: off\n", "true or false, got 'off': did you mean false?"),
         ("description: false\n", "'description' must be text, got false: put it in quotes"),
         ("eval_episodes: 12:30\n", "'eval_episodes' must be a whole number, got '12:30'"),
-        ("gae_lambda: 1.2\n", "'gae_lambda' must be <= 1.0, got 1.2"),
+        ("gae_lambda: 1.2\n", "'gae_lambda' must stay between 0 and 1, got 1.2"),
+        ("max_grad_norm: 0\n", "'max_grad_norm' must stay above 0 (null: none), got 0"),
         ("resize_obs: [84]\n", "'resize_obs' must have more than 1 entries"),
         ("resize_obs: [1, 2, 3]\n", "'resize_obs' must have 2 entries, got 3"),
         ("spec: 3\n", "'spec' must be a mapping of keys to values, got 3"),

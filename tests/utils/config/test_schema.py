@@ -112,9 +112,15 @@ def test_schedules_may_stand_wherever_the_learner_reads_a_number():
         ent_coef="lin_0.01",
         clip_range={"start": 0.2, "end": 0.1},
         vf_coef=0.5,
+        gamma={"start": 0.9, "end": 0.99},
+        target_kl={"start": 0.02, "end": 0.01},
     )
     assert config.hyperparameters == {
         "policy_lr": ScheduleSpec(0.001, 0.0),
+        "max_grad_norm": 0.5,
+        "gamma": ScheduleSpec(0.9, 0.99),
+        "gae_lambda": 0.95,
+        "target_kl": ScheduleSpec(0.02, 0.01),
         "ent_coef": ScheduleSpec(0.01, 0.0),
         "vf_coef": 0.5,
         "clip_range": ScheduleSpec(0.2, 0.1),

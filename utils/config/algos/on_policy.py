@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from utils.config.fields import UnitNumber
-from utils.config.schedule_spec import ScheduleField
+from utils.config.schedule_spec import ScheduleField, UnitScheduleField
 from utils.config.schema import Config
 
 
 class OnPolicyConfig(Config):
     """Settings of an agent that learns from the rollout that its own policy just made."""
 
-    gamma: UnitNumber = Field(default=0.99, description="Discount of one step, 0 to 1.")
+    gamma: UnitScheduleField = Field(default=0.99, description="Discount of one step, 0 to 1.")
     ent_coef: ScheduleField = Field(default=0.0, description="Weight of the entropy bonus, >= 0.")
     vf_coef: ScheduleField = Field(default=0.5, description="Weight of the value loss, >= 0.")

@@ -9,9 +9,14 @@ from pydantic import Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
 from utils.config.algos.on_policy import OnPolicyConfig
-from utils.config.fields import PositiveInteger, PositiveNumber, UnitNumber
+from utils.config.fields import PositiveInteger
 from utils.config.problems import Problem
-from utils.config.schedule_spec import OptionalScheduleField, ScheduleField
+from utils.config.schedule_spec import (
+    OptionalPositiveScheduleField,
+    OptionalScheduleField,
+    ScheduleField,
+    UnitScheduleField,
+)
 
 
 def _batch_size(value: Any) -> int | float:
@@ -42,7 +47,7 @@ class PPOConfig(OnPolicyConfig):
             "sample."
         )
     )
-    gae_lambda: UnitNumber = Field(
+    gae_lambda: UnitScheduleField = Field(
         default=0.95, description="Decay of the advantage trace, 0 to 1."
     )
     clip_range: ScheduleField = Field(
@@ -52,7 +57,7 @@ class PPOConfig(OnPolicyConfig):
         default=None,
         description="How far a value may move in one update, in return units; null: free.",
     )
-    target_kl: PositiveNumber | None = Field(
+    target_kl: OptionalPositiveScheduleField = Field(
         default=None,
         description="Divergence from the old policy that ends an update, nats; null: never.",
     )
