@@ -6,6 +6,7 @@ import contextlib
 import copy
 import dataclasses
 import logging
+import os
 import shutil
 import sys
 import time
@@ -152,7 +153,7 @@ class _Session:
         elif self.state is not None:
             load_policy_state(agent.policy, self.state, source=plan.checkpoint)
         if not plan.is_quiet:
-            print(describe_start(run, agent, plan), flush=True)
+            _say(describe_start(run, agent, plan))
 
     def _go_on(self) -> None:
         assert self.state is not None
@@ -197,15 +198,14 @@ class _Session:
         seconds = time.perf_counter() - self.started
         record = _results_record(agent, self.results, seconds=seconds)
         write_json(self.run.results_path, record)
-        print(
+        _say(
             describe_result(
                 self.run,
                 agent,
                 self.results,
                 seconds=seconds,
                 n_timesteps=agent.counters.timesteps - self.first_timestep,
-            ),
-            flush=True,
+            )
         )
 
     def _end(self) -> int:
@@ -229,6 +229,14 @@ class _Session:
             seconds=time.perf_counter() - self.started,
         )
         return 0
+
+
+def _say(text: str) -> None:
+    """Print, unless the reader of our output (head, less) went away: the work goes on."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _results_record(
