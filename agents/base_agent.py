@@ -85,6 +85,7 @@ class BaseAgent(LightningModule):
         self.hyperparameters = hyperparameters_at(config, timesteps=0)
         self.last_row: dict[str, float] = {}
         self.stop_reason: str | None = None
+        self.is_interrupted = False
         self.on_start: Callable[[], None] = lambda: None
         self.on_finish: Callable[[], None] = lambda: None
         self.n_evaluations = 0
@@ -331,6 +332,11 @@ class BaseAgent(LightningModule):
         if self.stop_reason is None:
             self.stop_reason = reason
         self.trainer.should_stop = True
+
+    def interrupt(self, reason: str) -> None:
+        """Stop after the running epoch because a person or the machine wants us gone."""
+        self.is_interrupted = True
+        self.request_stop(reason)
 
     def describe_spaces(self) -> dict[str, Any]:
         """Return the spaces that the networks were made for, as plain values."""

@@ -109,7 +109,7 @@ class _Session:
         self.agent = agent
         self.plan = plan
         self.state = state
-        self.signals = StopSignals(agent.request_stop)
+        self.signals = StopSignals(agent.interrupt)
         self.started = time.perf_counter()
         self.first_timestep = 0
         self.results: dict[str, EvaluationResult] = {}

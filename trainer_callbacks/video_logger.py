@@ -95,6 +95,8 @@ class VideoLogger(Callback):
     @override
     def on_fit_end(self, trainer: Trainer, pl_module: Any) -> None:
         # Not on_train_end: by now the last checkpoint is written, whatever happens here.
+        if pl_module.is_interrupted:
+            return
         counters = pl_module.counters
         if pl_module.config.video == "last":
             self._film(pl_module, pl_module.policy, epoch=counters.epoch)

@@ -37,6 +37,7 @@ class Training:
         config = make_config(**changes)
         env = build_playback_env(config, render_mode=None)
         self.agent = SimpleNamespace(
+            is_interrupted=False,
             config=config,
             run=make_run(runs_dir, config, states=[], best=None),
             policy=build_linear_policy(env),
@@ -96,6 +97,14 @@ def test_the_last_policy_is_filmed_at_the_end(tmp_path):
     assert training.films == []
     training.end()
     assert training.films == ["epoch=03.mp4"]
+
+
+def test_an_interrupted_run_is_left_without_a_last_film(tmp_path):
+    training = Training(tmp_path, video="best")
+    training.epoch(1.0)
+    training.agent.is_interrupted = True
+    training.end()
+    assert training.films == []
 
 
 def test_a_short_run_films_its_best_policy_once(tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from gymnasium.vector import VectorEnv
 
 from utils.policy_factory import ActorCritic
 from utils.rollouts.stepper import Stepper
+from utils.statistics import mean_half_width
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,10 +38,8 @@ class EvaluationResult:
         return float(np.std(self.returns, ddof=1)) if len(self.returns) > 1 else None
 
     def confidence_half_width(self) -> float | None:
-        """Half the width of the mean's 95 % interval (normal approximation), None below two."""
-        if self.std is None:
-            return None
-        return 1.96 * self.std / math.sqrt(len(self.returns))
+        """Half the width of the mean's 95 % interval (Student's t), None below two episodes."""
+        return mean_half_width(self.returns)
 
 
 def episode_quotas(n_episodes: int, n_envs: int) -> np.ndarray:

@@ -170,11 +170,11 @@ def test_a_broken_environment_is_named() -> None:
 
 
 def test_spread_and_interval_by_hand() -> None:
-    # mean 3, squares 4 + 1 + 0 + 9 = 14 over 3, root 2.160247; 1.96 * 2.160247 / 2 = 2.117042
+    # mean 3, squares 4 + 1 + 0 + 9 = 14 over 3, root 2.160247; t(3) 3.1824 * 2.160247 / 2 = 3.437385
     found = result([1.0, 2.0, 3.0, 6.0])
     assert found.mean == 3.0
     assert found.std == pytest.approx(2.160247, rel=1e-6)
-    assert found.confidence_half_width() == pytest.approx(2.117042, rel=1e-6)
+    assert found.confidence_half_width() == pytest.approx(3.437385, rel=1e-5)
 
 
 def test_one_episode_has_a_mean_and_no_spread() -> None:
