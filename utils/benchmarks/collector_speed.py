@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 
-import gymnasium as gym
 import torch
 from stable_baselines3 import PPO
 from stable_baselines3.common.env_util import make_vec_env
@@ -123,12 +122,3 @@ def _bare(stack: ExitStack, env_id: str, n_envs: int) -> Callable[[], int]:
         return len(actions) * n_envs
 
     return advance
-
-
-def supports(env_id: str) -> bool:
-    """Say whether an environment's observations suit the networks that are compared."""
-    env = gym.make(env_id)
-    is_vector = isinstance(env.observation_space, gym.spaces.Box)
-    is_vector = is_vector and len(env.observation_space.shape) == 1
-    env.close()
-    return is_vector

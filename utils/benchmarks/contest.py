@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 median = statistics.median
+Clock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,8 @@ class Contestant:
     name: str
     advance: Callable[[], int]
     """Do a small part of the work, a few milliseconds; return the units done."""
+    has_processes: bool = False
+    """Works in other processes too, so that this one's processor time says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,8 @@ class Score:
 
     name: str
     rates: tuple[float, ...]
+    cpu_rates: tuple[float, ...] = ()
+    """The same per second of processor time; empty where that cannot be said."""
 
     @property
     def median(self) -> float:
@@ -37,7 +42,8 @@ def hold_contest(
     *,
     n_windows: int,
     seconds: float,
-    clock: Callable[[], float] = time.perf_counter,
+    clock: Clock = time.perf_counter,
+    cpu_clock: Clock = time.process_time,
 ) -> list[Score]:
     """Measure every contestant in `n_windows` windows; in each round all take their turn.
 
@@ -48,24 +54,32 @@ def hold_contest(
         n_windows: Windows of each contestant, >= 1.
         seconds: Least length of a window.
         clock: Seconds that only go forward.
+        cpu_clock: Seconds of processor time of this process.
 
     Returns:
         Scores in the order of `contestants`.
     """
     for contestant in contestants:
         contestant.advance()
-    rates: dict[str, list[float]] = {contestant.name: [] for contestant in contestants}
-    assert len(rates) == len(contestants), [contestant.name for contestant in contestants]
+    windows: dict[str, list[tuple[float, float]]] = {c.name: [] for c in contestants}
+    assert len(windows) == len(contestants), [contestant.name for contestant in contestants]
     for i in range(n_windows):
         for contestant in contestants if i % 2 == 0 else reversed(contestants):
-            rates[contestant.name].append(_rate(contestant, seconds, clock))
-    return [Score(name, tuple(values)) for name, values in rates.items()]
+            windows[contestant.name].append(_rates(contestant, seconds, clock, cpu_clock))
+    return [_score(contestant, windows[contestant.name]) for contestant in contestants]
 
 
-def _rate(contestant: Contestant, seconds: float, clock: Callable[[], float]) -> float:
-    units, started = 0, clock()
+def _rates(
+    contestant: Contestant, seconds: float, clock: Clock, cpu_clock: Clock
+) -> tuple[float, float]:
+    units, started, cpu_started = 0, clock(), cpu_clock()
     elapsed = 0.0
     while elapsed < seconds:
         units += contestant.advance()
         elapsed = clock() - started
-    return units / elapsed
+    return units / elapsed, units / (cpu_clock() - cpu_started)
+
+
+def _score(contestant: Contestant, windows: Sequence[tuple[float, float]]) -> Score:
+    rates, cpu_rates = zip(*windows, strict=True)
+    return Score(contestant.name, rates, () if contestant.has_processes else cpu_rates)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from utils.benchmarks.contest import Score
+from utils.benchmarks.contest import Score, median
 from utils.benchmarks.machine import describe_machine, machine_line
 from utils.storage import write_json
 from utils.text_tables import format_table
@@ -38,22 +39,20 @@ class BenchmarkReport:
             unit: Of the rates, such as "steps/s".
             peer: Name of the contestant whose rate is 1.
         """
-        base = next(score.median for score in scores if score.name == peer)
+        base = next(score for score in scores if score.name == peer)
         rows = [
             (
                 score.name,
                 f"{score.median:,.0f}",
                 f"{min(score.rates):,.0f}",
                 f"{max(score.rates):,.0f}",
-                f"{score.median / base:.2f}x",
+                f"{score.median / base.median:.2f}x",
+                *_cpu_cells(score, base),
             )
             for score in scores
         ]
-        header = ("", unit, "lowest", "highest", f"beside {peer}")
-        records = [
-            {"name": score.name, "median": score.median, "rates": list(score.rates)}
-            for score in scores
-        ]
+        header = ("", unit, "lowest", "highest", f"beside {peer}", "per CPU s", "beside")
+        records = [dataclasses.asdict(score) | {"median": score.median} for score in scores]
         self.add_table(title, header, rows, records=records)
 
     def add_table(
@@ -75,7 +74,7 @@ class BenchmarkReport:
         print(f"\n{title}\n{format_table(header, rows)}", flush=True)
         self.tables.append({"title": title, "rows": list(records)})
 
-    def add_fact(self, key: str, value: float, text: str) -> None:
+    def add_fact(self, key: str, value: Any, text: str) -> None:
         """Print one finding under the last table and keep it with it."""
         print(text, flush=True)
         self.tables[-1][key] = value
@@ -97,3 +96,10 @@ class BenchmarkReport:
         }
         write_json(target, record)
         print(f"\nwritten to {target}")
+
+
+def _cpu_cells(score: Score, base: Score) -> tuple[str, str]:
+    if not score.cpu_rates:
+        return "-", "-"
+    rate = median(score.cpu_rates)
+    return f"{rate:,.0f}", f"{rate / median(base.cpu_rates):.2f}x"

@@ -17,6 +17,7 @@ from utils.environment import build_env
 
 OURS_SYNC = "ours, in process"
 PEER = "SB3 DummyVecEnv"
+Builder = Callable[[], Any]
 _N_ACTIONS = 64
 
 
@@ -35,19 +36,18 @@ def enter_contestants(
         Contestants whose unit is one environment step. SB3's wrap each environment in a Monitor, as
         its `make_vec_env` always does; ours and Gymnasium's own keep no episode statistics here.
     """
-    builders: dict[str, Callable[[], Any]] = {
+    builders: dict[str, Builder] = {
         OURS_SYNC: lambda: build_env(env_id, n_envs=n_envs, vectorization="sync"),
-        "gymnasium SyncVectorEnv": lambda: gym.make_vec(
-            env_id, n_envs, vectorization_mode="sync"
-        ),
+        "gymnasium SyncVectorEnv": lambda: gym.make_vec(env_id, n_envs, vectorization_mode="sync"),
         PEER: lambda: make_vec_env(env_id, n_envs, seed=0, vec_env_cls=DummyVecEnv),
     }
     if gym.spec(env_id).vector_entry_point is not None:
         builders["gymnasium native"] = lambda: gym.make_vec(
             env_id, n_envs, vectorization_mode="vector_entry_point"
         )
+    processes: dict[str, Builder] = {}
     if with_processes:
-        builders |= {
+        processes = {
             "ours, processes": lambda: build_env(env_id, n_envs=n_envs, vectorization="async"),
             "gymnasium AsyncVectorEnv": lambda: gym.make_vec(
                 env_id, n_envs, vectorization_mode="async"
@@ -58,11 +58,12 @@ def enter_contestants(
         }
     actions = draw_actions(env_id, n_envs=n_envs)
     contestants = []
-    for name, build in builders.items():
+    for name, build in (builders | processes).items():
         env = build()
         stack.callback(env.close)
         env.reset()
-        contestants.append(Contestant(name, _stepper(env, actions, n_envs)))
+        advance = _stepper(env, actions, n_envs)
+        contestants.append(Contestant(name, advance, has_processes=name in processes))
     return contestants
 
 
