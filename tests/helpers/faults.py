@@ -1,0 +1,125 @@
+"""Mishaps that happen to a training process at a chosen moment.
+
+A fault is named `<what>:<when>`, where `when` counts from 1 in the process that it befalls.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+from collections.abc import Callable
+from typing import Any
+
+
+def arrange(fault: str) -> None:
+    """Let a fault happen later in this process."""
+    name, *numbers = fault.split(":")
+    _FAULTS[name](*(int(number) for number in numbers))
+
+
+def _at_call(owner: Any, name: str, when: int, happen: Callable[..., None]) -> None:
+    """Call `happen` with the arguments of the `when`-th call of a function, right before it."""
+    original = getattr(owner, name)
+    n_calls = 0
+
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        nonlocal n_calls
+        n_calls += 1
+        if n_calls == when:
+            happen(*args, **kwargs)
+        return original(*args, **kwargs)
+
+    setattr(owner, name, wrapped)
+
+
+def _die(*_: Any, **__: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _write_half(state: Any, file: Any) -> None:
+    import torch
+
+    content = io.BytesIO()
+    torch.serialization.save(state, content)
+    file.write(content.getvalue()[: len(content.getvalue()) // 2])
+    file.flush()
+
+
+def _kill_in_epoch(when: int) -> None:
+    """SIGKILL between rollout and update of an epoch."""
+    from agents.base_agent import BaseAgent
+
+    _at_call(BaseAgent, "update_from", when, _die)
+
+
+def _kill_in_save(when: int) -> None:
+    """SIGKILL when half of a checkpoint is written."""
+    import torch
+
+    def happen(state: Any, file: Any) -> None:
+        _write_half(state, file)
+        _die()
+
+    _at_call(torch, "save", when, happen)
+
+
+def _kill_before_link(when: int) -> None:
+    """SIGKILL when a checkpoint is written and `best` or `last` does not point to it yet."""
+    from trainer_callbacks import model_checkpoint
+
+    _at_call(model_checkpoint, "point", when, _die)
+
+
+def _full_disk_in_save(when: int) -> None:
+    """No space left when half of a checkpoint is written."""
+    import errno
+
+    import torch
+
+    def happen(state: Any, file: Any) -> None:
+        _write_half(state, file)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    _at_call(torch, "save", when, happen)
+
+
+def _full_disk_in_rows(when: int) -> None:
+    """No space left for a line of metrics.csv or metrics.jsonl, from that line on."""
+    from utils.storage import AppendFile
+
+    def happen(self: AppendFile, line: bytes) -> None:
+        del line
+        self.close()
+        self._descriptor = os.open("/dev/full", os.O_RDWR | os.O_APPEND)
+
+    _at_call(AppendFile, "append", when, happen)
+
+
+def _signal_in_epoch(when: int, number: int, times: int = 1) -> None:
+    """A signal to this process between rollout and update of an epoch, once or more often."""
+    from agents.base_agent import BaseAgent
+
+    def happen(*_: Any) -> None:
+        for _time in range(times):
+            os.kill(os.getpid(), number)
+
+    _at_call(BaseAgent, "update_from", when, happen)
+
+
+def _signal_in_test(number: int) -> None:
+    """A signal to this process while the finished policy is tested."""
+    from agents import training
+
+    _at_call(training, "_test", 1, lambda *_: os.kill(os.getpid(), number))
+
+
+_FAULTS: dict[str, Callable[..., None]] = {
+    "kill-in-epoch": _kill_in_epoch,
+    "kill-in-save": _kill_in_save,
+    "kill-before-link": _kill_before_link,
+    "full-disk-in-save": _full_disk_in_save,
+    "full-disk-in-rows": _full_disk_in_rows,
+    "signal-in-epoch": _signal_in_epoch,
+    "signal-in-test": _signal_in_test,
+}
