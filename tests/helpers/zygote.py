@@ -8,6 +8,7 @@ JSON lines on stdin, answers on stdout.
 from __future__ import annotations
 
 import atexit
+import importlib
 import json
 import os
 import signal
@@ -15,6 +16,17 @@ import sys
 import threading
 import traceback
 from typing import Any, NoReturn
+
+MODULES = (
+    "agents.loading",
+    "agents.ppo.ppo_agent",
+    "agents.reinforce.reinforce_agent",
+    "agents.training",
+    "run_play",
+    "train",
+    "utils.playback.session",
+)
+"""What the commands import sooner or later."""
 
 
 def serve() -> None:
@@ -52,7 +64,7 @@ def _become(request: dict[str, Any]) -> NoReturn:
         code = 0
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - like Python itself at the end of a program
         traceback.print_exc()
         code = 1
     # As Python leaves, but for taking every module apart, which takes a second after a fork.
@@ -74,22 +86,12 @@ def _run(request: dict[str, Any]) -> None:
         from tests.helpers.faults import arrange
 
         arrange(request["fault"])
-    from importlib import import_module
-
     from utils.errors import exit_on_user_error
 
-    exit_on_user_error(import_module(program).main)
+    exit_on_user_error(importlib.import_module(program).main)
 
 
 if __name__ == "__main__":
-    # What train.py and run_play.py import sooner or later.
-    import agents.loading
-    import agents.ppo.ppo_agent
-    import agents.reinforce.reinforce_agent
-    import agents.training
-    import matplotlib.figure
-    import run_play
-    import train
-    import utils.playback.session  # noqa: F401
-
+    for name in MODULES:
+        importlib.import_module(name)
     serve()
