@@ -1,0 +1,66 @@
+"""The command line of the smoke tests and how they go through the configs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from utils.config.catalog import find_config_ids
+from utils.config.option_parser import OptionParser
+from utils.smoke.trials import Trial, TrialResult, run_trials, trial_table
+
+
+def smoke_parser(prog: str, description: str) -> OptionParser:
+    """Build a parser with the options of every smoke test."""
+    parser = OptionParser(prog=prog, description=description, allow_abbrev=False)
+    parser.add_option(
+        "--filter", default="", metavar="TEXT", help="configs whose id holds this text or fits it"
+    )
+    parser.add_option("--limit", type=whole, metavar="N", help="only the first N of them")
+    parser.add_option(
+        "--timesteps",
+        type=whole,
+        metavar="N",
+        help="environment steps of each config (default: 100 of every environment)",
+    )
+    parser.add_option(
+        "--timeout",
+        type=whole,
+        default=300,
+        metavar="S",
+        help="seconds after which a config has failed (default 300)",
+    )
+    return parser
+
+
+def whole(text: str) -> int:
+    """Read a whole number >= 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number >= 1, got '{text}'")
+    return int(text)
+
+
+def smoke(trial: Trial, options: argparse.Namespace, *, preload: Sequence[str]) -> int:
+    """Try the chosen configs, print each as it goes and all as a table.
+
+    Args:
+        trial: What is tried.
+        options: Of `smoke_parser`.
+        preload: Heavy modules that trials import.
+
+    Returns:
+        Exit code: 1 if any config failed.
+
+    Raises:
+        ConfigError: No config fits the filter.
+    """
+    config_ids = find_config_ids(options.filter)[: options.limit]
+    results: list[TrialResult] = []
+    trials = run_trials(trial, config_ids, timeout_seconds=options.timeout, preload=preload)
+    for result in trials:
+        results.append(result)
+        print(
+            f"[{len(results)}/{len(config_ids)}] {result.config_id}: {result.outcome}", flush=True
+        )
+    print(f"\n{trial_table(results)}", flush=True)
+    return int(any(result.outcome == "failed" for result in results))
