@@ -30,7 +30,7 @@ from utils.seeding import derive_seed
 
 
 def broken(name: str, **changes) -> list[str]:
-    """Return the arguments of a run whose environments misbehave in the fourth epoch of 16 steps."""
+    """Return the arguments of a run whose environments misbehave in its fourth epoch."""
     settings = {
         "env_id": f"{ENVS}{name}-v0",
         "env_kwargs": {"at_step": 55},
@@ -238,17 +238,21 @@ def test_a_damaged_checkpoint_is_refused(damage, tmp_path):
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("moment", ["rollout", "epoch"])
 @pytest.mark.parametrize("vectorization", ["sync", "async"])
-def test_a_signal_in_the_middle_of_an_epoch(number, code, vectorization, tmp_path):
+def test_a_signal_in_the_middle_of_an_epoch(number, code, moment, vectorization, tmp_path):
     arguments = small(vectorization=vectorization, checkpoint_freq_epochs=2)
-    finished = train(*arguments, runs_dir=tmp_path, fault=f"signal-in-epoch:7:{int(number)}")
+    fault = f"signal-in-{moment}:7:{int(number)}"
+    finished = train(*arguments, runs_dir=tmp_path, fault=fault)
     assert finished.code == code, finished
     assert processes_left(finished.session) == []
     run = only_run(tmp_path)
     assert run.read_status()["status"] == "interrupted"
-    # The running epoch was finished and saved.
-    assert load_checkpoint(run.checkpoint("@last"))["counters"]["epoch"] == 7
-    assert len(rows(run)) == 7
+    # The running epoch was finished, learnt from and saved.
+    counters = load_checkpoint(run.checkpoint("@last"))["counters"]
+    assert counters["epoch"] == 7
+    assert (counters["timesteps"], counters["updates"]) == (7 * 128, 7 * 4)
+    assert [row["epoch"] for row in rows(run)] == [1, 2, 3, 4, 5, 6, 7]
     assert finished.out == ""
     *_, line = error_lines(finished)
     assert f"train.py --resume {run.path}" in line
@@ -287,7 +291,9 @@ def test_a_signal_from_outside(tmp_path):
     assert processes_left(finished.session) == []
     run = only_run(tmp_path)
     assert run.read_status()["status"] == "interrupted"
-    assert load_checkpoint(run.checkpoint("@last"))["counters"]["epoch"] == len(rows(run)) >= 3
+    epochs = load_checkpoint(run.checkpoint("@last"))["counters"]["epoch"]
+    assert epochs >= 3
+    assert [row["epoch"] for row in rows(run)] == list(range(1, epochs + 1))
 
 
 def test_a_signal_after_training_is_no_interruption(tmp_path):

@@ -159,8 +159,9 @@ def test_killed_three_times(straight, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["normalised", "REINFORCE"])
-def test_interrupted_and_resumed(name, straight, tmp_path):
-    stopped = train(*CONFIGS[name], runs_dir=tmp_path, fault="signal-in-epoch:7:15")
+@pytest.mark.parametrize("moment", ["rollout", "epoch"])
+def test_interrupted_and_resumed(name, moment, straight, tmp_path):
+    stopped = train(*CONFIGS[name], runs_dir=tmp_path, fault=f"signal-in-{moment}:7:15")
     assert stopped.code == 143
     assert only_run(tmp_path).checkpoint("@last").name == "epoch=07.ckpt"
     assert resume(tmp_path).code == 0

@@ -107,6 +107,13 @@ def _signal_in_epoch(when: int, number: int, times: int = 1) -> None:
     _at_call(BaseAgent, "update_from", when, happen)
 
 
+def _signal_in_rollout(when: int, number: int) -> None:
+    """A signal to this process while it collects the rollout of an epoch."""
+    from utils.dataloaders import RolloutSource
+
+    _at_call(RolloutSource, "collect", when, lambda *_: os.kill(os.getpid(), number))
+
+
 def _signal_in_test(number: int) -> None:
     """A signal to this process while the finished policy is tested."""
     from agents import training
@@ -121,5 +128,6 @@ _FAULTS: dict[str, Callable[..., None]] = {
     "full-disk-in-save": _full_disk_in_save,
     "full-disk-in-rows": _full_disk_in_rows,
     "signal-in-epoch": _signal_in_epoch,
+    "signal-in-rollout": _signal_in_rollout,
     "signal-in-test": _signal_in_test,
 }
