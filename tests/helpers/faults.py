@@ -1,21 +1,24 @@
 """Mishaps that happen to a training process at a chosen moment.
 
-A fault is named `<what>:<when>`, where `when` counts from 1 in the process that it befalls.
+A fault is named `<what>:<when>`, where `when` counts from 1 in the process that it befalls;
+those without a number hold from the start.
 """
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import signal
+import sys
 from collections.abc import Callable
 from typing import Any
 
 
 def arrange(fault: str) -> None:
     """Let a fault happen later in this process."""
-    name, *numbers = fault.split(":")
-    _FAULTS[name](*(int(number) for number in numbers))
+    name, *arguments = fault.split(":")
+    _FAULTS[name](*(int(text) if text.isdigit() else text for text in arguments))
 
 
 def _at_call(owner: Any, name: str, when: int, happen: Callable[..., None]) -> None:
@@ -73,8 +76,6 @@ def _kill_before_link(when: int) -> None:
 
 def _full_disk_in_save(when: int) -> None:
     """No space left when half of a checkpoint is written."""
-    import errno
-
     import torch
 
     def happen(state: Any, file: Any) -> None:
@@ -121,6 +122,23 @@ def _signal_in_test(number: int) -> None:
     _at_call(training, "_test", 1, lambda *_: os.kill(os.getpid(), number))
 
 
+def _without(package: str) -> None:
+    """Let a package look as if it were not installed."""
+    for module in list(sys.modules):
+        if module.split(".")[0] == package:
+            del sys.modules[module]
+    sys.modules[package] = None  # type: ignore[assignment]
+
+
+def _no_links() -> None:
+    """Let no link be made, as on a file system that has none."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    os.symlink = refuse
+
+
 _FAULTS: dict[str, Callable[..., None]] = {
     "kill-in-epoch": _kill_in_epoch,
     "kill-in-save": _kill_in_save,
@@ -130,4 +148,6 @@ _FAULTS: dict[str, Callable[..., None]] = {
     "signal-in-epoch": _signal_in_epoch,
     "signal-in-rollout": _signal_in_rollout,
     "signal-in-test": _signal_in_test,
+    "without": _without,
+    "no-links": _no_links,
 }
