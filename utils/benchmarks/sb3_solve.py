@@ -10,17 +10,9 @@ import json
 import sys
 
 import torch
+from stable_baselines3.common.callbacks import BaseCallback
 
-# One thread, as ours; before anything is computed.
-torch.set_num_threads(1)
-
-from stable_baselines3.common.callbacks import BaseCallback  # noqa: E402
-
-from utils.benchmarks.sb3_zoo import (  # noqa: E402
-    build_fast_cartpole,
-    build_zoo_ppo,
-    greedy_mean,
-)
+from utils.benchmarks.sb3_zoo import build_fast_cartpole, build_zoo_ppo, greedy_mean
 
 EVAL_PERIOD = 4096
 THRESHOLD = 475.0
@@ -36,9 +28,6 @@ class _StopWhenSolved(BaseCallback):
         self._seed = 1_000_000 * (seed + 1)
         self._next = EVAL_PERIOD
 
-    def _on_rollout_start(self) -> None:
-        """Do nothing: the policy is judged in `_on_step`, which may stop the training."""
-
     def _on_step(self) -> bool:
         if self.num_timesteps < self._next:
             return True
@@ -50,10 +39,11 @@ class _StopWhenSolved(BaseCallback):
 def main(arguments: list[str]) -> None:
     """Train one seed and print what came of it."""
     seed, max_timesteps, n_episodes = (int(argument) for argument in arguments)
+    torch.set_num_threads(1)  # as ours
     judge = _StopWhenSolved(n_episodes=n_episodes, seed=seed)
     model = build_zoo_ppo(seed=seed)
     model.learn(max_timesteps, callback=judge)
-    print(json.dumps({"timesteps": model.num_timesteps, "mean": judge.mean}))
+    print(json.dumps({"timesteps": model.num_timesteps, "mean": judge.mean}), flush=True)
 
 
 if __name__ == "__main__":

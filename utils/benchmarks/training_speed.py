@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,9 +52,11 @@ class Outcome:
     name: str
     seed: int
     seconds: float
-    """Wall time from its start to its end, imports included."""
+    """Wall time from its start to the result, imports included."""
+    total_seconds: float
+    """Wall time to the end of the process: films and reports may follow the result."""
     cpu_seconds: float
-    """Processor time, its children's included; nearly untouched by other load."""
+    """Processor time of the whole process; nearly untouched by other load."""
     timesteps: int
     mean: float
     """Greedy mean return over fresh episodes."""
@@ -61,7 +64,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Solver:
-    """A program that trains until the task is solved."""
+    """A program that trains until the task is solved, and prints nothing before its result."""
 
     name: str
     command: Callable[[int], list[str]]
@@ -93,27 +96,34 @@ def time_solvers(
 
 
 def _run(solver: Solver, seed: int) -> Outcome:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     before = os.times()
     started = time.perf_counter()
-    done = subprocess.run(
-        solver.command(seed),
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    seconds = time.perf_counter() - started
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
+        process = subprocess.Popen(
+            solver.command(seed),
+            cwd=ROOT,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
+        with process:
+            assert process.stdout is not None
+            output = process.stdout.readline()
+            seconds = time.perf_counter() - started
+            output += process.stdout.read()
+        total_seconds = time.perf_counter() - started
+        if process.returncode != 0:
+            errors.seek(0)
+            last = (errors.read().strip() or "no message").splitlines()[-1]
+            code = process.returncode
+            raise RunFailedError(f"{solver.name}, seed {seed}: exit code {code}: {last}")
     after = os.times()
-    if done.returncode != 0:
-        last = (done.stderr.strip() or "no message").splitlines()[-1]
-        raise RunFailedError(f"{solver.name}, seed {seed}: exit code {done.returncode}: {last}")
-    timesteps, mean = solver.read(seed, done.stdout)
+    timesteps, mean = solver.read(seed, output)
     cpu_seconds = (after.children_user - before.children_user) + (
         after.children_system - before.children_system
     )
-    return Outcome(solver.name, seed, seconds, cpu_seconds, timesteps, mean)
+    return Outcome(solver.name, seed, seconds, total_seconds, cpu_seconds, timesteps, mean)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +134,8 @@ class SolveSummary:
     n_solved: int
     n_runs: int
     median_seconds: float
-    """Wall time; a seed that was not solved counts as infinite."""
+    """Wall time to the result; a seed that was not solved counts as infinite."""
+    median_total_seconds: float
     median_cpu_seconds: float
     median_timesteps: float
 
@@ -135,13 +146,14 @@ def outcome_row(outcome: Outcome) -> tuple[str, ...]:
         outcome.name,
         str(outcome.seed),
         f"{outcome.seconds:.2f}",
+        f"{outcome.total_seconds:.2f}",
         f"{outcome.cpu_seconds:.2f}",
         f"{outcome.timesteps:,}",
         f"{outcome.mean:.1f}",
     )
 
 
-OUTCOME_HEADER = ("", "seed", "seconds", "CPU s", "timesteps", "greedy mean")
+OUTCOME_HEADER = ("", "seed", "seconds", "to the end", "CPU s", "timesteps", "greedy mean")
 
 
 def summary_row(summary: SolveSummary) -> tuple[str, ...]:
@@ -150,12 +162,13 @@ def summary_row(summary: SolveSummary) -> tuple[str, ...]:
         summary.name,
         f"{summary.n_solved}/{summary.n_runs}",
         f"{summary.median_seconds:.2f}",
+        f"{summary.median_total_seconds:.2f}",
         f"{summary.median_cpu_seconds:.2f}",
         f"{summary.median_timesteps:,.0f}",
     )
 
 
-SUMMARY_HEADER = ("median of seeds", "solved", "seconds", "CPU s", "timesteps")
+SUMMARY_HEADER = ("median of seeds", "solved", "seconds", "to the end", "CPU s", "timesteps")
 
 
 def summarize(outcomes: Sequence[Outcome], name: str, *, threshold: float) -> SolveSummary:
@@ -171,6 +184,7 @@ def summarize(outcomes: Sequence[Outcome], name: str, *, threshold: float) -> So
         n_solved=sum(solved),
         n_runs=len(own),
         median_seconds=over([outcome.seconds for outcome in own]),
+        median_total_seconds=over([outcome.total_seconds for outcome in own]),
         median_cpu_seconds=over([outcome.cpu_seconds for outcome in own]),
         median_timesteps=over([outcome.timesteps for outcome in own]),
     )

@@ -1,0 +1,80 @@
+"""The numbers of one config over its seeds."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from utils.statistics import mean_half_width
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean over seeds."""
+
+    mean: float
+    half_width: float | None
+    """Half of its 95 % interval by Student's t over the seeds; None for one seed."""
+
+    def __str__(self) -> str:
+        interval = "" if self.half_width is None else f" ± {self.half_width:.2f}"
+        return f"{self.mean:.2f}{interval}"
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """All seeds of one config. A seed's value is its mean return over the test episodes."""
+
+    seeds: tuple[int, ...]
+    best: Estimate
+    """Of the policy that evaluated best while training."""
+    last: Estimate
+    """Of the policy at the end."""
+    best_means: tuple[float, ...]
+    """Of each seed."""
+    n_episodes: int
+    """Test episodes asked of each policy."""
+    n_unfinished: int
+    """Of these, over all policies, those that did not end in time; they are in no mean."""
+    mean_timesteps: float
+    mean_seconds: float
+    """Wall time of training and test."""
+
+    def n_reached(self, goal: float) -> int:
+        """Return how many seeds have a best policy at least as good as `goal`."""
+        return sum(mean >= goal for mean in self.best_means)
+
+
+def summarize(results: Sequence[Mapping[str, Any]]) -> Summary:
+    """Summarise the `results.json` of several seeds of one config.
+
+    Seeds weigh alike, whatever their number of episodes: the seed is what was sampled.
+
+    Raises:
+        AssertionError: No result, two of one seed, or tests of unequal length.
+    """
+    assert results
+    ordered = sorted(results, key=lambda result: result["seed"])
+    seeds = tuple(result["seed"] for result in ordered)
+    assert len(set(seeds)) == len(seeds), seeds
+    tests = [result["test"][name] for result in ordered for name in ("best", "last")]
+    counts = {len(test["returns"]) + test["n_unfinished"] for test in tests}
+    assert len(counts) == 1, f"tests of {sorted(counts)} episodes"
+    best_means = tuple(statistics.fmean(result["test"]["best"]["returns"]) for result in ordered)
+    last_means = [statistics.fmean(result["test"]["last"]["returns"]) for result in ordered]
+    return Summary(
+        seeds=seeds,
+        best=_estimate(best_means),
+        last=_estimate(last_means),
+        best_means=best_means,
+        n_episodes=counts.pop(),
+        n_unfinished=sum(test["n_unfinished"] for test in tests),
+        mean_timesteps=statistics.fmean(result["timesteps"] for result in ordered),
+        mean_seconds=statistics.fmean(result["seconds"] for result in ordered),
+    )
+
+
+def _estimate(means: Sequence[float]) -> Estimate:
+    return Estimate(statistics.fmean(means), mean_half_width(means))
