@@ -1,0 +1,224 @@
+"""The life of an agent, whatever its algorithm."""
+
+from __future__ import annotations
+
+import multiprocessing
+
+import pytest
+import torch
+from lightning.pytorch import Callback
+
+from agents.base_agent import hyperparameters_at
+from tests.helpers.agents import begin, make_agent, train_epochs
+from tests.helpers.saved_states import all_finite, state_differences
+from utils.checkpoints import load_checkpoint, save_checkpoint
+from utils.errors import ConfigError, DivergedError
+from utils.metrics import Counters
+from utils.trainer_factory import build_trainer
+
+
+def timeless(rows):
+    return [{key: v for key, v in row.items() if "/time/" not in key} for row in rows]
+
+
+def test_counters_count_what_was_done():
+    agent = make_agent("Counting", env_kwargs={"length": 5})
+    train_epochs(agent, 3)
+    # 3 rollouts of 8 steps of 2 environments; 2 passes over 2 minibatches of 8; episodes of 5.
+    assert agent.counters == Counters(epoch=3, timesteps=48, vec_steps=24, updates=12, episodes=8)
+
+
+def test_a_rollout_without_an_ended_episode_has_no_mean_return():
+    rows = train_epochs(make_agent("Counting", env_kwargs={"length": 12}), 3)
+    assert [row["train/roll/n_episodes"] for row in rows] == [0, 2, 2]
+    assert "train/roll/ep_rew_mean" not in rows[0]
+    assert "train/roll/ep_len_mean" not in rows[0]
+    assert rows[1]["train/roll/ep_rew_mean"] == rows[1]["train/roll/ep_len_mean"] == 12
+    assert all_finite(rows)
+
+
+def test_lightning_trains_what_a_bare_loop_trains():
+    class StopAfter(Callback):
+        rows: list[dict[str, float]] = []  # noqa: RUF012 - one instance
+
+        def on_train_epoch_end(self, trainer, pl_module):
+            self.rows.append(pl_module.recorder.flush())
+            if pl_module.counters.epoch == 4:
+                pl_module.request_stop("enough")
+
+    bare = make_agent("CartPole-v1", normalize_obs="rolling", normalize_reward=True)
+    rows = train_epochs(bare, 4)
+    driven = make_agent("CartPole-v1", normalize_obs="rolling", normalize_reward=True)
+    stop = StopAfter()
+    build_trainer(device="cpu", callbacks=[stop]).fit(driven)
+    assert driven.counters == bare.counters
+    assert state_differences(driven.checkpoint_state(), bare.checkpoint_state()) == []
+    assert timeless(stop.rows) == timeless(rows)
+
+
+def test_a_stop_that_is_asked_for_in_a_rollout_does_not_cost_its_update():
+    class AskEarly(Callback):
+        def on_train_epoch_start(self, trainer, pl_module):
+            if pl_module.counters.epoch == 2:
+                pl_module.request_stop("enough")
+                pl_module.request_stop("too late to be the reason")
+
+    agent = make_agent("Counting")
+    build_trainer(device="cpu", callbacks=[AskEarly()]).fit(agent)
+    assert agent.counters == Counters(epoch=3, timesteps=48, vec_steps=24, updates=12, episodes=8)
+    assert agent.stop_reason == "enough"
+
+
+@pytest.mark.parametrize("algo_id", ["ppo", "reinforce"])
+def test_a_saved_state_goes_on_as_if_it_had_never_stopped(algo_id, tmp_path):
+    settings = {"algo_id": algo_id, "normalize_obs": "rolling", "normalize_reward": True}
+    agent = make_agent("CartPole-v1", **settings)
+    train_epochs(agent, 3)
+    save_checkpoint(tmp_path / "state.ckpt", agent.checkpoint_state())
+    train_epochs(agent, 2)
+    torch.manual_seed(99)  # the process that goes on is another one
+    other = make_agent("CartPole-v1", **settings)
+    assert other.load_checkpoint_state(load_checkpoint(tmp_path / "state.ckpt")) == 0
+    assert other.counters.epoch == 3
+    train_epochs(other, 2)
+    assert state_differences(other.checkpoint_state(), agent.checkpoint_state()) == []
+
+
+def test_moments_of_the_optimiser_are_part_of_the_state():
+    agent = make_agent("CartPole-v1")
+    train_epochs(agent, 1)
+    for moments in agent.checkpoint_state()["optimizer"]["state"].values():
+        assert moments["step"] == 4
+        assert moments["exp_avg_sq"].abs().sum() > 0
+
+
+def test_evaluation_leaves_no_trace_in_training():
+    agent = make_agent("CartPole-v1", normalize_obs="rolling", normalize_reward=True)
+    train_epochs(agent, 1)
+    before = agent.checkpoint_state()
+    before = {key: before[key] for key in ("policy", "optimizer", "source", "generators")}
+    plain = state_differences(before, before)
+    result = agent.evaluate()
+    after = agent.checkpoint_state()
+    assert plain == state_differences({key: after[key] for key in before}, before) == []
+    row = agent.recorder.flush()
+    assert row["val/roll/ep_rew_mean"] == result.mean == sum(result.returns) / 4
+    assert (agent.n_evaluations, agent.best_return) == (1, result.mean)
+    agent.close()
+
+
+def test_evaluations_use_other_seeds_each_time_and_tests_the_same():
+    agent = make_agent("CartPole-v1")
+    begin(agent)
+    first = agent.evaluate()
+    agent.counters.epoch = 1
+    second = agent.evaluate()
+    tests = [agent.evaluate(stream="test", index=0) for _ in range(2)]
+    assert len({first.seed, second.seed, tests[0].seed}) == 3
+    assert tests[0].returns == tests[1].returns
+    assert agent.n_evaluations == 2, "a test is no evaluation of the run"
+    agent.close()
+
+
+def test_the_best_return_is_that_of_the_best_evaluation():
+    agent = make_agent("RewardList", env_kwargs={"rewards": [1.0, 2.0]})
+    begin(agent)
+    agent.best_return = 5.0
+    agent.evaluate()
+    assert agent.best_return == 5.0
+    assert agent.recorder.flush()["val/roll/ep_rew_best"] == 5.0
+    agent.best_return = 2.0
+    agent.evaluate()
+    assert agent.best_return == 3.0
+    agent.close()
+
+
+def test_an_evaluation_without_an_ended_episode_has_no_mean():
+    agent = make_agent("Counting", env_kwargs={"length": 100}, eval_max_episode_steps=10)
+    begin(agent)
+    result = agent.evaluate()
+    row = agent.recorder.flush()
+    assert (result.mean, result.n_unfinished) == (None, 4)
+    assert (row["val/roll/n_episodes"], row["val/roll/n_unfinished"]) == (0, 4)
+    assert not [key for key in row if "rew" in key or "len" in key]
+    assert agent.best_return is None
+    agent.close()
+
+
+def test_a_loss_that_is_not_finite_stops_the_run_and_names_itself(monkeypatch):
+    agent = make_agent("Counting")
+    train_epochs(agent, 1)
+    losses = agent.losses_for_batch
+    n_calls = 0
+
+    def broken(minibatch):
+        nonlocal n_calls
+        n_calls += 1
+        found = losses(minibatch)
+        if n_calls == 3:
+            found.metrics["train/loss/value"] = found.metrics["train/loss/value"] * torch.nan
+        return found
+
+    monkeypatch.setattr(agent, "losses_for_batch", broken)
+    with pytest.raises(DivergedError, match=r"train/loss/value is nan at epoch 2, minibatch 3, "):
+        train_epochs(agent, 1)
+
+
+def test_a_gradient_that_is_not_finite_stops_the_run(monkeypatch):
+    agent = make_agent("Counting")
+    losses = agent.losses_for_batch
+    n_calls = 0
+
+    def broken(minibatch):
+        nonlocal n_calls
+        n_calls += 1
+        found = losses(minibatch)
+        if n_calls == 4:  # the last of the update: no loss shows it any more
+            found.total.register_hook(lambda gradient: gradient * torch.inf)
+        return found
+
+    monkeypatch.setattr(agent, "losses_for_batch", broken)
+    with pytest.raises(DivergedError, match=r"train/grad/norm is \w+ at epoch 1, minibatch 4"):
+        train_epochs(agent, 1)
+
+
+def test_what_was_clipped_is_told():
+    (row,) = train_epochs(make_agent("CartPole-v1", max_grad_norm=1e-6), 1)
+    assert row["train/grad/clipped_fraction"] == 1.0
+    parts = [row[f"train/grad/norm_{name}"] for name in ("actor_head", "critic_head", "trunk")]
+    assert max(parts) < row["train/grad/norm"] < sum(parts)
+    (row,) = train_epochs(make_agent("CartPole-v1", max_grad_norm=None), 1)
+    assert "train/grad/clipped_fraction" not in row
+
+
+def test_hyperparameters_follow_the_timesteps():
+    config = make_agent("Counting", policy_lr={"start": 1e-3, "end": 0.0}, ent_coef=0.1).config
+    # A quarter of 64 timesteps.
+    found = hyperparameters_at(config, timesteps=16)
+    assert found["policy_lr"] == pytest.approx(0.75e-3)
+    assert (found["ent_coef"], found["clip_range"]) == (0.1, 0.2)
+
+
+def test_the_learning_rate_of_the_optimiser_is_the_scheduled_one():
+    agent = make_agent("Counting", policy_lr={"start": 1e-3, "end": 0.0})
+    used = []
+    for _ in range(4):
+        train_epochs(agent, 1)
+        used.append(agent.optimizer.param_groups[0]["lr"])
+    assert used == pytest.approx([1e-3, 0.75e-3, 0.5e-3, 0.25e-3])
+
+
+def test_closing_ends_all_worker_processes_and_may_be_repeated():
+    agent = make_agent("Counting", vectorization="async", n_workers=1)
+    begin(agent)
+    agent.evaluate()
+    assert len(multiprocessing.active_children()) == 2
+    agent.close()
+    agent.close()
+    assert multiprocessing.active_children() == []
+
+
+def test_an_agent_that_cannot_be_built_leaves_no_process():
+    with pytest.raises(ConfigError, match="normalize_obs"):
+        make_agent("Identity", vectorization="async", n_workers=1, normalize_obs="rolling")
+    assert multiprocessing.active_children() == []

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from agents.interrupts import GRACE_SECONDS, RunInterruptedError, StopSignals
+
+
+@pytest.fixture
+def signals():
+    reasons: list[str] = []
+    stop = StopSignals(reasons.append)
+    stop.reasons = reasons
+    before = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)}
+    stop.install()
+    yield stop
+    stop.restore()
+    assert {number: signal.getsignal(number) for number in before} == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_asks_and_the_second_stops(signals, number, capsys):
+    os.kill(os.getpid(), number)
+    assert signals.received == number
+    assert signals.reasons == [f"interrupted by {number.name}"]
+    assert "stopping after this epoch" in capsys.readouterr().err
+    with pytest.raises(RunInterruptedError) as stopped:
+        os.kill(os.getpid(), signal.SIGINT)
+    # The exit code is that of the first one.
+    assert stopped.value.exit_code == 128 + number
+    assert number.name in str(stopped.value)
+    assert len(signals.reasons) == 1
+
+
+def test_an_epoch_that_does_not_end_is_left(signals):
+    assert signal.alarm(0) == 0
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert 0 < signal.alarm(0) <= GRACE_SECONDS
+    with pytest.raises(RunInterruptedError):
+        os.kill(os.getpid(), signal.SIGALRM)
+
+
+def test_signals_are_given_back_however_often_they_were_taken(signals):
+    ours = signal.getsignal(signal.SIGINT)
+    signals.install()
+    os.kill(os.getpid(), signal.SIGTERM)
+    signals.restore()
+    assert signal.getsignal(signal.SIGINT) != ours
+    assert signal.alarm(0) == 0

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from agents.loading import load_policy, load_policy_state
+from tests.helpers.agents import make_agent, train_epochs
+from utils.checkpoints import save_checkpoint
+from utils.environment import build_env_from_config
+from utils.errors import CheckpointError
+
+
+@pytest.fixture
+def saved(tmp_path):
+    agent = make_agent("CartPole-v1", normalize_obs="rolling")
+    train_epochs(agent, 2)
+    path = tmp_path / "epoch=02.ckpt"
+    save_checkpoint(path, agent.checkpoint_state())
+    return agent, path
+
+
+def test_weights_and_normaliser_come_back_with_the_policy(saved):
+    agent, path = saved
+    env = build_env_from_config(agent.config)
+    loaded = load_policy(agent.config, path, env=env)
+    assert loaded.checkpoint == path
+    assert loaded.counters == agent.counters
+    assert not loaded.policy.training
+    raw = torch.tensor([[0.1, -0.2, 0.05, 0.3]])
+    with torch.inference_mode():
+        expected = agent.policy.act(agent.policy.normalize(raw), deterministic=True)
+        found = loaded.policy.act(loaded.policy.normalize(raw), deterministic=True)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.equal(theirs)
+
+
+def test_other_spaces_are_refused_with_both_shown(saved):
+    agent, path = saved
+    config = agent.config.model_copy(update={"env_id": "Acrobot-v1"})
+    env = build_env_from_config(config)
+    with pytest.raises(CheckpointError, match="does not fit Acrobot-v1") as error:
+        load_policy(config, path, env=env)
+    assert "2" in str(error.value)
+    assert "3" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_other_networks_are_refused_in_one_line(saved):
+    agent, path = saved
+    other = make_agent(
+        "CartPole-v1", normalize_obs="rolling", policy_kwargs={"hidden_dims": [8, 8]}
+    )
+    state = agent.checkpoint_state()
+    with pytest.raises(CheckpointError, match="holds other networks") as error:
+        load_policy_state(other.policy, state, source=path)
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 500
+
+
+def test_a_policy_without_the_normaliser_of_the_run_is_refused(saved):
+    agent, path = saved
+    plain = make_agent("CartPole-v1")
+    with pytest.raises(CheckpointError, match="normalizer"):
+        load_policy_state(plain.policy, agent.checkpoint_state(), source=path)

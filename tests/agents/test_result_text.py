@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agents.result_text import describe_evaluation, describe_result, describe_start, run_reference
+from tests.helpers.agents import make_agent
+from utils.metrics import Counters
+from utils.rollouts import EvaluationResult
+from utils.run import Run
+from utils.run.plan import TrainingPlan
+
+
+def result(*returns: float, n_unfinished: int = 0, greedy: bool = True) -> EvaluationResult:
+    return EvaluationResult(
+        returns=list(returns),
+        lengths=[1] * len(returns),
+        n_unfinished=n_unfinished,
+        seconds=1.0,
+        seed=0,
+        is_deterministic=greedy,
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (result(5.0, 5.0), "mean return 5.00 ± 0.00 (95 % interval, 2 fresh episodes, greedy)"),
+        (result(5.0, greedy=False), "mean return 5.00 (95 % interval, 1 fresh episodes, sampled)"),
+        (result(n_unfinished=3), "no episode finished (3 begun, greedy)"),
+    ],
+)
+def test_a_result_says_how_it_came_about(given, text):
+    if len(given.returns) == 1:
+        # One episode has no interval, so none is promised.
+        assert "mean return 5.00 (" in describe_evaluation(given)
+        assert "±" not in describe_evaluation(given)
+        assert "sampled" in describe_evaluation(given)
+    else:
+        assert describe_evaluation(given) == text
+
+
+def test_unfinished_episodes_are_told_of():
+    assert "2 not finished in time" in describe_evaluation(result(1.0, 3.0, n_unfinished=2))
+
+
+def test_the_end_of_a_run_is_told_with_what_to_do_next():
+    agent = make_agent("Counting")
+    agent.counters = Counters(epoch=3, timesteps=1500)
+    agent.stop_reason = "max_timesteps reached"
+    same = result(5.0, 5.0)
+    run = Run(Path("runs/20260101-000000-Toy"))
+    lines = describe_result(
+        run, agent, {"best": same, "last": same}, seconds=2.0, n_timesteps=1500
+    ).splitlines()
+    assert lines[0] == (
+        "Toy-v0:ppo: max_timesteps reached after 1,500 timesteps (3 epochs) in 2.0 s"
+    )
+    assert sum("mean return" in line for line in lines) == 1
+    assert lines[-1].endswith("run_play.py --run-id 20260101-000000-Toy")
+    two = {"best": result(9.0, 9.0), "last": same}
+    lines = describe_result(run, agent, two, seconds=2.0, n_timesteps=500).splitlines()
+    assert "1,500 timesteps (3 epochs), 500 of them in 2.0 s" in lines[0]
+    assert [line.split()[0] for line in lines[1:3]] == ["best", "last"]
+    assert "9.00" in lines[1]
+
+
+def test_without_a_test_there_is_no_result():
+    agent = make_agent("Counting")
+    lines = describe_result(Run(Path("runs/x")), agent, {}, seconds=1.0, n_timesteps=0)
+    assert "mean return" not in lines
+
+
+def test_a_run_is_named_so_that_it_can_be_found():
+    assert run_reference(Run(Path("runs/20260101-000000-Toy"))) == "20260101-000000-Toy"
+    assert run_reference(Run(Path("else/where/x"))) == "else/where/x"
+
+
+def test_the_start_says_what_is_trained_on_what(tmp_path):
+    agent = make_agent("Counting")
+    run = Run(tmp_path / "run")
+    plan = TrainingPlan(config=agent.config, runs_dir=tmp_path)
+    line = describe_start(run, agent, plan)
+    # 1 x 8 + 8 weights of each trunk, 8 x 2 + 2 of the actor's head, 8 + 1 of the critic's.
+    assert line.startswith("Toy-v0:ppo: 2 sync environments, 59 parameters on cpu, seed 0, ")
+    going_on = TrainingPlan(
+        config=agent.config, runs_dir=tmp_path, resumed_run=run, checkpoint=Path("a/epoch=03.ckpt")
+    )
+    assert describe_start(run, agent, going_on).endswith(", going on from epoch=03.ckpt")

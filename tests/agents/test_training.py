@@ -1,0 +1,204 @@
+"""One run from plan to result, in this process."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from agents.training import resolve_machine, train
+from tests.helpers.agents import ENVS
+from tests.helpers.saved_states import all_finite
+from utils.checkpoints import load_checkpoint
+from utils.config import PPOConfig, REINFORCEConfig, config_from_dict
+from utils.errors import CheckpointError, ConfigError
+from utils.run import Run
+from utils.run.plan import TrainingPlan
+
+
+@pytest.fixture(autouse=True)
+def no_report(monkeypatch):
+    monkeypatch.setattr("agents.training.write_report", lambda *args, **kwargs: None)
+
+
+def make_config(env_id: str = f"{ENVS}Identity-v0", **changes):
+    settings = {
+        "schema_version": 1,
+        "config_id": "Toy-v0:ppo",
+        "algo_id": "ppo",
+        "env_id": env_id,
+        "n_envs": 2,
+        "n_steps": 8,
+        "batch_size": 8,
+        "n_epochs": 1,
+        "max_timesteps": 64,
+        "policy_lr": 1e-3,
+        "policy_kwargs": {"hidden_dims": [8]},
+        "eval_episodes": 2,
+        "eval_warmup_epochs": 2,
+        "eval_freq_epochs": 2,
+        "test_episodes": 3,
+        "video": "none",
+    }
+    return config_from_dict(settings | changes)
+
+
+def run_training(config, runs_dir, **plan) -> Run:
+    code = train(TrainingPlan(config=config, runs_dir=runs_dir, is_quiet=True, **plan))
+    assert code == 0
+    return max((Run(path) for path in runs_dir.iterdir()), key=lambda run: run.path.stat().st_mtime)
+
+
+def test_a_run_leaves_everything_that_others_read(tmp_path, capsys):
+    run = run_training(make_config(), tmp_path)
+    assert run.read_status()["status"] == "completed"
+    assert run.read_status()["timesteps"] == 64
+    assert config_from_dict(run.read_config_dict()) == make_config()
+    assert {path.name for path in run.list_checkpoints()} == {"epoch=02.ckpt", "epoch=04.ckpt"}
+    assert run.checkpoint("@last").name == "epoch=04.ckpt"
+    described = json.loads(run.checkpoint("@last").with_suffix(".json").read_text())
+    assert described["counters"]["timesteps"] == 64
+    assert described["metrics"]["train/cnt/epoch"] == 4
+    results = json.loads(run.results_path.read_text())
+    assert (results["timesteps"], results["seed"]) == (64, 0)
+    assert results["stop_reason"] == "max_timesteps reached"
+    for name in ("best", "last"):
+        test = results["test"][name]
+        assert len(test["returns"]) == 3
+        assert test["mean"] == pytest.approx(sum(test["returns"]) / 3)
+        assert test["is_deterministic"] is True
+    assert "mean return" in capsys.readouterr().out
+
+
+def test_best_and_last_policy_are_tested_on_the_same_episodes(tmp_path, monkeypatch):
+    seeds = []
+    from utils.rollouts import evaluation
+
+    original = evaluation.evaluate_policy
+
+    def noting(policy, env, **kwargs):
+        result = original(policy, env, **kwargs)
+        seeds.append((kwargs["n_episodes"], result.seed))
+        return result
+
+    monkeypatch.setattr("agents.base_agent.evaluate_policy", noting)
+    run = run_training(make_config(policy_lr=0.5, seed=3), tmp_path)
+    tests = [seed for n_episodes, seed in seeds if n_episodes == 3]
+    names = {run.checkpoint("@best").name, run.checkpoint("@last").name}
+    assert len(tests) == len(names)
+    assert len(set(tests)) == 1
+    evaluations = [seed for n_episodes, seed in seeds if n_episodes == 2]
+    assert len({*evaluations, *tests}) == 3
+
+
+def test_a_run_without_evaluation_keeps_its_last_policy_as_the_best(tmp_path):
+    config = make_config(eval_freq_epochs=None, test_episodes=0)
+    run = run_training(config, tmp_path)
+    assert run.checkpoint("@best") == run.checkpoint("@last")
+    assert json.loads(run.results_path.read_text())["test"] == {}
+
+
+def test_training_ends_when_the_goal_is_reached(tmp_path):
+    config = make_config(early_stop_on_eval_reward=True, reward_threshold=0.0)
+    run = run_training(config, tmp_path)
+    assert load_checkpoint(run.checkpoint("@last"))["counters"]["epoch"] == 2
+    assert "reached the threshold 0" in run.read_status()["reason"]
+
+
+def test_an_evaluation_that_never_ends_does_not_hold_training_up(tmp_path):
+    config = make_config(
+        f"{ENVS}Counting-v0",
+        env_kwargs={"length": 10**9},
+        eval_timeout_seconds=0.05,
+        test_episodes=3,
+    )
+    run = run_training(config, tmp_path)
+    rows = [json.loads(line) for line in run.metrics_jsonl.read_text().splitlines()]
+    assert len(rows) == 4
+    assert rows[1]["val/roll/n_unfinished"] == 2
+    assert "val/roll/ep_rew_mean" not in rows[1]
+    test = json.loads(run.results_path.read_text())["test"]["last"]
+    assert (test["mean"], test["returns"], test["n_unfinished"]) == (None, [], 3)
+    assert run.checkpoint("@best") == run.checkpoint("@last")
+
+
+def test_returns_are_those_of_the_environment_not_of_the_learner(tmp_path):
+    config = make_config(
+        f"{ENVS}RewardList-v0",
+        env_kwargs={"rewards": [5.0, 5.0, -3.0]},
+        env_wrappers=[{"id": "ClipReward"}],
+        n_steps=9,
+        batch_size=9,
+    )
+    run = run_training(config, tmp_path)
+    rows = [json.loads(line) for line in run.metrics_jsonl.read_text().splitlines()]
+    for row in rows:
+        assert row["train/roll/ep_rew_mean"] == 7.0
+        # 1, 1 and -1
+        assert row["train/roll/learner_reward_mean"] == pytest.approx(1 / 3)
+    assert rows[1]["val/roll/ep_rew_mean"] == 7.0
+    assert json.loads(run.results_path.read_text())["test"]["last"]["returns"] == [7.0] * 3
+
+
+def test_a_lost_life_is_no_episode(tmp_path):
+    config = make_config(
+        f"{ENVS}Lives-v0", env_wrappers=[{"id": "EpisodicLife"}], n_steps=30, batch_size=30
+    )
+    run = run_training(config, tmp_path)
+    row = json.loads(run.metrics_jsonl.read_text().splitlines()[0])
+    # Two environments, thirty steps: one game each, of three lives of ten steps.
+    assert row["train/roll/n_episodes"] == 2
+    assert row["train/roll/ep_rew_mean"] == row["train/roll/ep_len_mean"] == 30.0
+    test = json.loads(run.results_path.read_text())["test"]["last"]
+    assert (test["returns"], test["lengths"]) == ([30.0] * 3, [30] * 3)
+
+
+def test_a_normalised_reward_is_never_reported(tmp_path):
+    run = run_training(make_config("CartPole-v1", normalize_reward=True, n_steps=64), tmp_path)
+    rows = [json.loads(line) for line in run.metrics_jsonl.read_text().splitlines()]
+    told = [row for row in rows if "train/roll/ep_rew_mean" in row]
+    assert told
+    for row in told:
+        assert row["train/roll/ep_rew_mean"] == row["train/roll/ep_len_mean"] >= 8
+    results = json.loads(run.results_path.read_text())["test"]["last"]
+    assert results["returns"] == [float(length) for length in results["lengths"]]
+
+
+def test_weights_to_begin_with_must_fit(tmp_path):
+    first = run_training(make_config(), tmp_path / "first")
+    reinforce = make_config().to_dict() | {"algo_id": "reinforce", "max_episode_steps": 10}
+    for key in set(PPOConfig.model_fields) - set(REINFORCEConfig.model_fields):
+        del reinforce[key]
+    for config, fault in (
+        (make_config(env_kwargs={"n": 4}), "does not fit"),
+        (make_config(policy_kwargs={"hidden_dims": [9]}), "holds other networks"),
+        (config_from_dict(reinforce), "it is of ppo, this run is reinforce"),
+    ):
+        with pytest.raises(CheckpointError, match=fault):
+            run_training(config, tmp_path / "second", checkpoint=first.checkpoint("@best"))
+        assert not list(tmp_path.glob("second/*"))
+
+
+def test_weights_to_begin_with_are_all_that_is_taken(tmp_path):
+    first = run_training(make_config(), tmp_path / "first")
+    config = make_config(policy_lr=0.0, max_timesteps=16)
+    second = run_training(config, tmp_path / "second", checkpoint=first.checkpoint("@last"))
+    ours, theirs = (load_checkpoint(run.checkpoint("@last")) for run in (second, first))
+    assert all(ours["policy"][name].equal(theirs["policy"][name]) for name in theirs["policy"])
+    assert ours["counters"]["timesteps"] == 16
+    assert all_finite(ours["policy"])
+
+
+def test_a_device_is_chosen_or_refused():
+    auto = resolve_machine(make_config(device="auto"), is_debug=False)
+    assert auto.device == ("cuda" if torch.cuda.is_available() else "cpu")
+    if not torch.cuda.is_available():
+        with pytest.raises(ConfigError, match="no CUDA device"):
+            resolve_machine(make_config(device="cuda"), is_debug=False)
+
+
+def test_debugging_means_one_environment_and_one_batch():
+    config = resolve_machine(make_config(vectorization="async", batch_size=16), is_debug=True)
+    assert (config.n_envs, config.vectorization) == (1, "sync")
+    assert config.resolved_batch_size == config.rollout_size == 8
