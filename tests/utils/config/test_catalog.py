@@ -2,6 +2,7 @@ import pytest
 
 from tests.helpers.config_files import PPO, REINFORCE, write_variants
 from utils.config import list_configs, load_config
+from utils.config.catalog import find_config_ids
 from utils.errors import ConfigError
 
 SPEC = "spec: {{summary: {}, solved_threshold: {}}}\n"
@@ -98,3 +99,20 @@ def test_a_filter_that_nothing_matches(folder):
         list_configs("CartPool-v1", config_dir=folder)
     with pytest.raises(ConfigError, match="no config files in"):
         list_configs(config_dir=folder / "absent")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("", ["ALE/Pong-v5:ppo", "CartPole-v1:ppo", "CartPole-v1:reinforce"]),
+        ("cartpole", ["CartPole-v1:ppo", "CartPole-v1:reinforce"]),
+        ("*:ppo", ["ALE/Pong-v5:ppo", "CartPole-v1:ppo"]),
+    ],
+)
+def test_ids_are_found_by_text_or_glob(folder, pattern, found):
+    assert find_config_ids(pattern, config_dir=folder) == found
+
+
+def test_no_id_found_is_a_mistake_that_names_the_nearest(folder):
+    with pytest.raises(ConfigError, match="'CartPol-v1:ppo': did you mean 'CartPole-v1:ppo'"):
+        find_config_ids("CartPol-v1:ppo", config_dir=folder)

@@ -1,0 +1,123 @@
+import json
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from utils.config import load_config
+from utils.reproduction import Job, find_result, run_jobs
+
+JOBS = [Job("CartPole-v1:ppo", seed) for seed in (1, 2, 3)]
+
+# What train.py leaves behind, without training; it fails for seed 2 if it is told to.
+FAKE = """
+import json, os, pathlib, sys
+folder, config, seed, fails = sys.argv[1:]
+if fails == seed:
+    sys.exit("diverged")
+run = pathlib.Path(folder, str(os.getpid()))
+run.mkdir()
+(run / "config.json").write_text(config)
+test = {"best": {"mean": 10.0 * int(seed)}}
+(run / "results.json").write_text(json.dumps({"seed": int(seed), "test": test}))
+"""
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    """Replace the training; the returned list says which jobs were started."""
+    started = []
+    settings = {"fails": "none", "code": FAKE}
+
+    def command(job, out):
+        started.append(job.seed)
+        config = json.dumps(load_config(job.config_id, job.settings).to_dict())
+        arguments = [str(job.folder(out)), config, str(job.seed), settings["fails"]]
+        return [sys.executable, "-c", settings["code"], *arguments]
+
+    monkeypatch.setattr(Job, "command", command)
+    return started, settings
+
+
+def run(jobs, out, told, n_processes=2):
+    return run_jobs(jobs, out, n_processes=n_processes, tell=told.append)
+
+
+def test_all_jobs_are_trained_and_found(fake, tmp_path):
+    told = []
+    assert run(JOBS, tmp_path, told) == []
+    assert sorted(fake[0]) == [1, 2, 3]
+    assert [find_result(job, tmp_path)[1]["test"]["best"]["mean"] for job in JOBS] == [10, 20, 30]
+    assert told[0] == "0 of 3 trainings are there already"
+    assert any(line.startswith("CartPole-v1:ppo seed 2: best policy 20.00") for line in told)
+    assert told[-1].endswith("0 left")
+
+
+def test_finished_trainings_are_not_repeated(fake, tmp_path):
+    run(JOBS[:2], tmp_path, [])
+    fake[0].clear()
+    told = []
+    run(JOBS, tmp_path, told)
+    assert fake[0] == [3]
+    assert told[0] == "2 of 3 trainings are there already"
+
+
+def test_a_result_of_other_settings_does_not_count(fake, tmp_path):
+    run(JOBS[:1], tmp_path, [])
+    assert find_result(JOBS[0], tmp_path) is not None
+    assert find_result(Job("CartPole-v1:ppo", 1, ("gamma=0.5",)), tmp_path) is None
+
+
+def test_a_run_without_result_does_not_count(fake, tmp_path):
+    run(JOBS[:1], tmp_path, [])
+    (results,) = tmp_path.rglob("results.json")
+    results.unlink()
+    assert find_result(JOBS[0], tmp_path) is None
+
+
+def test_a_failure_is_told_and_the_others_go_on(fake, tmp_path):
+    fake[1]["fails"] = "2"
+    (failure,) = run(JOBS, tmp_path, [])
+    assert failure == "CartPole-v1:ppo seed 2: exit code 1: diverged"
+    assert [find_result(job, tmp_path) is not None for job in JOBS] == [True, False, True]
+
+
+def test_no_training_outlives_an_interrupt(fake, tmp_path):
+    mark = tmp_path / "pid"
+    fake[1]["code"] = (
+        f"import os, pathlib, time; pathlib.Path({str(mark)!r}).write_text(str(os.getpid()))\n"
+        "time.sleep(60)"
+    )
+
+    def tell(line):
+        told.append(line)
+
+    told = []
+    real_sleep = time.sleep
+
+    def interrupt(seconds):
+        real_sleep(0.05)
+        if mark.exists() and mark.read_text():
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("utils.reproduction.runner.time.sleep", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            run_jobs(JOBS[:1], tmp_path, n_processes=1, tell=tell)
+    assert not Path(f"/proc/{mark.read_text()}").exists()
+
+
+def test_the_command_is_what_a_person_types(tmp_path):
+    command = Job("ALE/Pong-v5:ppo", 4, ("gamma=0.5",)).command(tmp_path)
+    assert Path(command[1]).name == "train.py"
+    assert command[2:] == [
+        "ALE/Pong-v5:ppo",
+        "-q",
+        "--seed",
+        "4",
+        "--runs-dir",
+        str(tmp_path / "ALE-Pong-v5-ppo" / "seed=4"),
+        "--set",
+        "gamma=0.5",
+    ]
