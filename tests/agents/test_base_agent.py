@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import random
 
+import numpy as np
 import pytest
 import torch
 from lightning.pytorch import Callback
@@ -74,11 +76,17 @@ def test_a_saved_state_goes_on_as_if_it_had_never_stopped(algo_id, tmp_path):
     settings = {"algo_id": algo_id, "normalize_obs": "rolling", "normalize_reward": True}
     agent = make_agent("CartPole-v1", **settings)
     train_epochs(agent, 3)
+    # What the run has been through apart from training.
+    agent.n_evaluations, agent.best_return = 2, 123.0
+    drawn = random.random(), np.random.random(), torch.rand(())  # noqa: NPY002
     save_checkpoint(tmp_path / "state.ckpt", agent.checkpoint_state())
     train_epochs(agent, 2)
-    torch.manual_seed(99)  # the process that goes on is another one
     other = make_agent("CartPole-v1", **settings)
-    assert other.load_checkpoint_state(load_checkpoint(tmp_path / "state.ckpt")) == 0
+    assert drawn == (random.random(), np.random.random(), torch.rand(()))  # noqa: NPY002
+    torch.rand(3)  # the process that goes on has drawn something else since
+    saved = load_checkpoint(tmp_path / "state.ckpt")
+    assert other.load_checkpoint_state(saved) == 0
+    assert state_differences(other.checkpoint_state()["generators"], saved["generators"]) == []
     assert other.counters.epoch == 3
     train_epochs(other, 2)
     assert state_differences(other.checkpoint_state(), agent.checkpoint_state()) == []
