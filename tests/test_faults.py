@@ -273,7 +273,8 @@ def test_a_second_signal_stops_at_once(number, code, tmp_path):
     assert [row["epoch"] for row in rows(run)] == list(range(1, 13))
 
 
-def test_a_signal_from_outside(tmp_path):
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_from_outside(number, code, tmp_path):
     """Someone stops a long run whose environments are processes, while it is stepping them."""
     arguments = small(
         vectorization="async", n_workers=2, max_timesteps=10**7, checkpoint_freq_epochs=10**6
@@ -285,9 +286,9 @@ def test_a_signal_from_outside(tmp_path):
         if found and found[0].read_bytes().count(b"\n") >= 3:
             break
         time.sleep(0.01)
-    os.killpg(command.pid, signal.SIGINT)  # a terminal sends it to the whole group
+    os.killpg(command.pid, number)  # terminals and job schedulers send it to the whole group
     finished = command.wait(20)
-    assert finished.code == 130, finished
+    assert finished.code == code, finished
     assert processes_left(finished.session) == []
     run = only_run(tmp_path)
     assert run.read_status()["status"] == "interrupted"

@@ -103,7 +103,7 @@ def test_every_kind_of_space_is_trained_and_judged(sees, acts, n_envs):
 @pytest.mark.parametrize(("env_id", "width"), [("FrozenLake-v1", 16), ("Taxi-v4", 500)])
 def test_numbered_states_are_told_apart(env_id, width, n_envs):
     agent = make_agent(env_id, n_envs=n_envs)
-    assert agent.policy.actor_trunk[0].in_features == width
+    assert agent.policy.encoder.output_dim == width
     train_epochs(agent, 2)
     states = torch.tensor([0, 1])
     first, second = agent.policy.encoder(agent.policy.normalize(states))
