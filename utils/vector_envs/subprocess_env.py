@@ -26,8 +26,9 @@ from utils.vector_envs.worker_pool import WorkerPool
 class SubprocessVectorEnv(BaseVectorEnv):
     """Splits its environments among worker processes; each steps its part in one loop.
 
-    Workers run the code of InProcessVectorEnv, so both give the same numbers. They ignore Ctrl-C,
-    end when this process dies in whatever way, and are gone after any error.
+    Workers run the code of InProcessVectorEnv, so both give the same numbers. They ignore
+    Ctrl-C, SIGTERM and SIGHUP, end when this process dies in whatever way, and are gone after any
+    error.
     """
 
     vectorization_name = "async"

@@ -25,6 +25,9 @@ from utils.vector_envs.step_arrays import SharedLayout
 
 # First byte of a message. A step is (STEP, turn); a call is CALL and a pickled (name, arguments).
 STEP, CALL = b"s", b"c"
+# Sent to a whole process group by a terminal or a job scheduler; the parent alone decides what they
+# mean. A worker ends when its connection is closed, when the parent dies, or by SIGKILL.
+IGNORED_SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 # First byte of an answer. After a step none or some episodes ended; a call returned a pickled
 # VALUE; anything else is a FAILURE, a pickled Failure.
 NONE_DONE, SOME_DONE, VALUE, FAILURE = b"n", b"d", b"v", b"f"
@@ -77,9 +80,9 @@ def run_worker(
             imported is reported like any other failure.
         foreign: The parent's own ends of connections, which a forked process has inherited.
     """
-    # Ctrl-C reaches the whole process group; the parent alone decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    for number in IGNORED_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, IGNORED_SIGNALS)
     for other in foreign:
         other.close()
     threading.Thread(target=_leave_with_parent, daemon=True).start()

@@ -11,14 +11,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from multiprocessing.util import Finalize
 from typing import Any
 
 from utils.errors import CheckpointError, ConfigError, EnvironmentFailedError, UserError
-from utils.vector_envs.worker import CALL, FAILURE, VALUE, Failure, WorkerTask, run_worker
+from utils.vector_envs.worker import (
+    CALL,
+    FAILURE,
+    IGNORED_SIGNALS,
+    VALUE,
+    Failure,
+    WorkerTask,
+    run_worker,
+)
 
 _SHORTEST_START_SECONDS = 60.0  # a fresh interpreter imports everything, perhaps on a busy machine
 _LEAVE_SECONDS = 2.0  # for a worker to close its environments after its connection is closed
-_TERMINATE_SECONDS = 1.0
+_KILL_SECONDS = 1.0
 _REBUILT_ERRORS = {kind.__name__: kind for kind in (CheckpointError, ConfigError)}
 
 
@@ -57,9 +66,12 @@ class WorkerPool:
         self._timeout = timeout_seconds
         self._env_id = tasks[0].env_id
         self._workers: list[_Worker] = []
+        # Also at the end of a program that forgets to close: multiprocessing would send SIGTERM,
+        # which workers ignore, and wait for them.
+        Finalize(self, _end_workers, (self._workers,), exitpriority=0)
         pickled = [_pickle_task(task) for task in tasks]
-        # A worker inherits the blocked signal, so Ctrl-C cannot hit it before it ignores it.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        # A worker inherits the blocked signals: none can hit it before it ignores them.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, IGNORED_SIGNALS)
         try:
             for index, task in enumerate(tasks):
                 self._start(index, task, pickled[index], start_method)
@@ -179,7 +191,7 @@ class WorkerPool:
         ) from cause
 
     def _died(self, worker: _Worker) -> EnvironmentFailedError:
-        worker.process.join(_TERMINATE_SECONDS)
+        worker.process.join(_KILL_SECONDS)
         code = worker.process.exitcode
         self.close()
         if code is None:
@@ -193,22 +205,24 @@ class WorkerPool:
         return EnvironmentFailedError(f"{worker.label} {reason}")
 
     def close(self) -> None:
-        """End all workers; wait for those that leave by themselves, then terminate, then kill."""
-        for worker in self._workers:
-            worker.connection.close()
-        self._join(_LEAVE_SECONDS)
-        for worker in self._workers:
-            worker.process.terminate()
-        self._join(_TERMINATE_SECONDS)
-        for worker in self._workers:
-            worker.process.kill()
-        self._join(_TERMINATE_SECONDS)
-        self._workers.clear()
+        """End all workers; wait for those that leave by themselves, then kill."""
+        _end_workers(self._workers)
 
-    def _join(self, seconds: float) -> None:
-        deadline = time.monotonic() + seconds
-        for worker in self._workers:
-            worker.process.join(max(deadline - time.monotonic(), 0.0))
+
+def _end_workers(workers: list[_Worker]) -> None:
+    for worker in workers:
+        worker.connection.close()
+    _join(workers, _LEAVE_SECONDS)
+    for worker in workers:
+        worker.process.kill()
+    _join(workers, _KILL_SECONDS)
+    workers.clear()
+
+
+def _join(workers: list[_Worker], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    for worker in workers:
+        worker.process.join(max(deadline - time.monotonic(), 0.0))
 
 
 def _pickle_task(task: WorkerTask) -> bytes:

@@ -200,7 +200,7 @@ def test_the_traceback_of_the_worker_is_the_cause() -> None:
 
 @pytest.mark.parametrize(
     ("by_signal", "reason"),
-    [(None, "exit code 9"), (signal.SIGKILL, "SIGKILL"), (signal.SIGTERM, "SIGTERM")],
+    [(None, "exit code 9"), (signal.SIGKILL, "SIGKILL"), (signal.SIGUSR1, "SIGUSR1")],
 )
 def test_a_dead_worker_is_named_with_its_exit_code(by_signal: int | None, reason: str) -> None:
     text, seconds = run_until_error(make(envs.DyingEnv, at_seed=2, by_signal=by_signal))
@@ -286,7 +286,7 @@ def test_an_interrupted_step_leaves_the_env_usable(monkeypatch: pytest.MonkeyPat
 # -- the parent's end -----------------------------------------------------------------------------
 
 SCRIPT = """
-import sys, time
+import signal, sys, time
 import numpy as np
 from functools import partial
 from tests.helpers import envs
@@ -294,6 +294,8 @@ from utils.vector_envs import SubprocessVectorEnv
 
 def main():
     kwargs = {kwargs}
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)  # raises a KeyboardInterrupt
     env = SubprocessVectorEnv([partial(envs.{env}, **kwargs)] * 4, env_id="x", n_workers=2,
                               start_method="{method}")
     env.reset(seed=0)
@@ -352,24 +354,40 @@ def test_workers_end_when_the_parent_is_killed_while_a_step_hangs(tmp_path: Path
     process.communicate()
 
 
-def test_ctrl_c_is_the_parents_to_decide_and_leaves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_all_is_the_parents_to_decide_and_leaves_nothing(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     process, pids = start_script(tmp_path, "spawn")
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the whole group gets it
+    # A terminal sends Ctrl-C to the whole group, and so do job schedulers with SIGTERM.
+    os.killpg(process.pid, number)
     out, err = process.communicate(timeout=10)
     assert (process.returncode, out, err) == (0, "stopped\n", "")
     assert not any(map(is_alive, pids))
 
 
-def test_a_parent_that_forgets_to_close_leaves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kwargs", [{}, pytest.param({"at_step": 0}, marks=pytest.mark.slow)])
+def test_a_parent_that_forgets_to_close_leaves_nothing(
+    tmp_path: Path, kwargs: dict[str, int]
+) -> None:
     path = tmp_path / "script.py"
     path.write_text(
         textwrap.dedent(
-            """
+            f"""
+            import signal
+            from functools import partial
             from tests.helpers import envs
             from utils.vector_envs import SubprocessVectorEnv
             if __name__ == "__main__":
-                env = SubprocessVectorEnv([envs.CountingEnv] * 2, env_id="x", n_workers=2)
-                print(*env.worker_pids)
+                make = partial(envs.{"HangingEnv" if kwargs else "CountingEnv"}, **{kwargs})
+                env = SubprocessVectorEnv([make] * 2, env_id="x", n_workers=2)
+                print(*env.worker_pids, flush=True)
+                signal.signal(signal.SIGALRM, signal.default_int_handler)
+                signal.setitimer(signal.ITIMER_REAL, {0.2 if kwargs else 0})
+                try:
+                    env.reset()  # a hanging one goes on until the alarm
+                except KeyboardInterrupt:
+                    pass
                 raise SystemExit("bye")
             """
         )
