@@ -20,7 +20,7 @@ from utils.dataloaders import RolloutSource, UpdateBatch
 from utils.environment import build_env_from_config
 from utils.errors import DivergedError
 from utils.metrics import Counters, MetricsRecorder
-from utils.optimization import GradientGroups, optimizer_step, set_learning_rate
+from utils.optimization import GradientGroups, clip_and_step, set_learning_rate
 from utils.policy_factory import ActorCritic
 from utils.rollouts import (
     EvaluationResult,
@@ -49,6 +49,8 @@ class UpdateLosses:
     """Scalar with gradient."""
     metrics: dict[str, Tensor]
     """Metric key -> scalar; averaged over the minibatches of an update."""
+    samples: dict[str, Tensor]
+    """Name -> (B,) detached values that `diagnose_update` looks at, once for the whole update."""
     stops_update: bool = False
     """Leave the rest of this update, this minibatch's step included."""
 
@@ -97,11 +99,15 @@ class BaseAgent(LightningModule):
 
         seed_global_generators(config.seed)
         self.train_env = build_env_from_config(config)
-        self.policy = self.build_models(
-            config, self.train_env.single_observation_space, self.train_env.single_action_space
-        ).to(self.compute_device)
-        self.gradient_groups = GradientGroups(self.policy)
-        self.source = self.build_source()
+        try:
+            self.policy = self.build_models(
+                config, self.train_env.single_observation_space, self.train_env.single_action_space
+            ).to(self.compute_device)
+            self.gradient_groups = GradientGroups(self.policy)
+            self.source = self.build_source()
+        except BaseException:
+            self.train_env.close()  # its worker processes would outlive us
+            raise
 
     # -- what an algorithm says ---------------------------------------------------------------
 
@@ -123,6 +129,19 @@ class BaseAgent(LightningModule):
     @abstractmethod
     def losses_for_batch(self, minibatch: Minibatch) -> UpdateLosses:
         """Compute the loss of one minibatch."""
+
+    def write_gradients(self, minibatch: Minibatch) -> UpdateLosses:
+        """Write the gradient of the loss of one minibatch into the parameters."""
+        losses = self.losses_for_batch(minibatch)
+        for parameter in self.gradient_groups.parameters:
+            parameter.grad = None
+        losses.total.backward()
+        return losses
+
+    def diagnose_update(self, samples: dict[str, Tensor]) -> dict[str, float]:
+        """Compute metrics of a whole update from the samples of all its minibatches, (n,) each."""
+        del samples
+        return {}
 
     @abstractmethod
     def build_optimizer(self) -> torch.optim.Optimizer:
@@ -146,9 +165,19 @@ class BaseAgent(LightningModule):
 
     @override
     def on_fit_start(self) -> None:
-        self.on_start()
         if not self.source.collector.stepper.has_started:
             self.source.collector.reset(seed=derive_seed(self.config.seed, "train"))
+
+    @override
+    def on_train_start(self) -> None:
+        # Lightning has put its own handler of SIGTERM in place by now.
+        self.on_start()
+
+    @override
+    def on_train_epoch_end(self) -> None:
+        # Told to Lightning only here, between two epochs: earlier it would skip the update.
+        if self.stop_reason is not None:
+            self.trainer.should_stop = True
 
     @override
     def on_train_end(self) -> None:
@@ -185,21 +214,27 @@ class BaseAgent(LightningModule):
         rows: list[Tensor] = []
         norms: list[Tensor] = []
         keys: tuple[str, ...] = ()
+        samples: list[dict[str, Tensor]] = []
         for minibatch in batch.minibatches():
-            losses = self.losses_for_batch(minibatch)
+            losses = self.write_gradients(minibatch)
             keys = tuple(losses.metrics)
+            samples.append(losses.samples)
             rows.append(torch.stack(tuple(losses.metrics.values())).detach())
             if losses.stops_update:
                 break
             norms.append(
-                optimizer_step(
-                    losses.total,
+                clip_and_step(
                     optimizer,
                     self.gradient_groups.parameters,
                     max_grad_norm=self.hyperparameters.get("max_grad_norm"),
                 )
             )
         self.counters.updates += len(norms)
+        self.recorder.record_many(
+            self.diagnose_update(
+                {name: torch.cat([s[name] for s in samples]) for name in samples[0]}
+            )
+        )
         self._record_update(keys, torch.stack(rows), norms, time.perf_counter() - started)
 
     @property
@@ -239,6 +274,7 @@ class BaseAgent(LightningModule):
         means = dict(zip(keys, rows.mean(dim=0).tolist(), strict=True))
         self._stop_if_diverged(keys, rows)
         self.recorder.record_many(means)
+        self.recorder.record("train/loss/entropy", -means["train/policy/entropy"])
         if norms:
             per_parameter = torch.stack(norms)
             total = per_parameter.square().sum(dim=1).sqrt()
@@ -331,7 +367,6 @@ class BaseAgent(LightningModule):
         """Stop training after the running epoch; the first reason is the one that is kept."""
         if self.stop_reason is None:
             self.stop_reason = reason
-        self.trainer.should_stop = True
 
     def interrupt(self, reason: str) -> None:
         """Stop after the running epoch because a person or the machine wants us gone."""

@@ -41,7 +41,7 @@ class StopSignals:
         self.received: int | None = None
 
     def install(self) -> None:
-        """Take over the signals; called when fitting starts, after Lightning took SIGTERM."""
+        """Take over the signals; called when training starts, after Lightning took SIGTERM."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
             previous = signal.signal(number, self._handle)
             self._previous.setdefault(number, previous)

@@ -19,7 +19,16 @@ from utils.distributions import (
     Parameters,
 )
 from utils.errors import ConfigError
-from utils.models import NormalHead, ObservationEncoder, build_mlp, linear_head
+from utils.models import (
+    NormalHead,
+    ObservationEncoder,
+    SharedTrunk,
+    TwinTrunks,
+    has_analytic_backward,
+    linear_head,
+    twin_forward,
+    twin_network,
+)
 from utils.normalization import ObservationNormalizer, build_observation_normalizer
 
 Observation = Tensor | dict[str, Tensor]
@@ -94,47 +103,53 @@ class ActorCritic(nn.Module):
             feature_dim=settings.feature_dim,
             orthogonal_init=settings.orthogonal_init,
         )
-        self.actor_trunk, width = self._build_trunk(settings)
+        width = (list(settings.hidden_dims) or [self.encoder.output_dim])[-1]
+        is_twin = settings.has_critic and not settings.share_trunk
+        self.trunk: SharedTrunk | TwinTrunks = (TwinTrunks if is_twin else SharedTrunk)(
+            self.encoder.output_dim,
+            settings.hidden_dims,
+            activation=settings.activation,
+            orthogonal_init=settings.orthogonal_init,
+        )
         gain = ACTOR_HEAD_GAIN if settings.orthogonal_init else None
         self.actor_head: nn.Module = (
             NormalHead(width, n_parameters, gain=gain, log_std_init=settings.log_std_init)
             if isinstance(distribution, DiagonalNormal)
             else linear_head(width, n_parameters, gain=gain)
         )
-        self.critic_trunk: nn.Module | None = None
         self.critic_head: nn.Module | None = None
         if settings.has_critic:
-            if not settings.share_trunk:
-                self.critic_trunk, _ = self._build_trunk(settings)
             gain = CRITIC_HEAD_GAIN if settings.orthogonal_init else None
             self.critic_head = linear_head(width, 1, gain=gain)
-
-    def _build_trunk(self, settings: PolicySettings) -> tuple[nn.Module, int]:
-        trunk = build_mlp(
-            self.encoder.output_dim,
-            settings.hidden_dims,
-            activation=settings.activation,
-            orthogonal_init=settings.orthogonal_init,
-        )
-        return trunk, (list(settings.hidden_dims) or [self.encoder.output_dim])[-1]
+        self.has_analytic_backward = has_analytic_backward(self.trunk)
 
     def normalize(self, observation: Observation) -> Observation:
         """Return raw observations (B, ...) as the other methods read them."""
-        return self.normalizer(observation)
+        return observation if self.normalizer.is_identity else self.normalizer(observation)
 
     def forward(self, observation: Observation) -> tuple[Parameters, Tensor]:
         """Return the parameters of the action distribution and V(observation), (B,)."""
         features = self.encoder(observation)
-        actor_features = self.actor_trunk(features)
+        if self.has_analytic_backward:
+            return self._evaluate_twin(features)
+        actor_features, critic_features = self.trunk(features)
         parameters = self.actor_head(actor_features)
         if not isinstance(parameters, tuple):
             parameters = (parameters,)
         if self.critic_head is None:
             return parameters, parameters[0].new_zeros(parameters[0].shape[0])
-        critic_features = (
-            actor_features if self.critic_trunk is None else self.critic_trunk(features)
-        )
         return parameters, self.critic_head(critic_features).squeeze(-1)
+
+    def _evaluate_twin(self, features: Tensor) -> tuple[Parameters, Tensor]:
+        """Do the same in one operation, for separate trunks with a plain activation."""
+        head = self.actor_head
+        linear = head.mean if isinstance(head, NormalHead) else head
+        if torch.is_grad_enabled():
+            output, value = twin_network(features, self.trunk, linear, self.critic_head)
+        else:
+            output, value, _ = twin_forward(features, self.trunk, linear, self.critic_head)
+        parameters = (output, head.log_std) if isinstance(head, NormalHead) else (output,)
+        return parameters, value.squeeze(-1)
 
     def act(
         self,
@@ -167,9 +182,8 @@ class ActorCritic(nn.Module):
         """Return V(observation), (B,); zeros without a critic."""
         if self.critic_head is None:
             return self(observation)[1]
-        features = self.encoder(observation)
-        trunk = self.actor_trunk if self.critic_trunk is None else self.critic_trunk
-        return self.critic_head(trunk(features)).squeeze(-1)
+        features = self.trunk.critic_features(self.encoder(observation))
+        return self.critic_head(features).squeeze(-1)
 
 
 def build_policy(

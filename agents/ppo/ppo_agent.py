@@ -11,6 +11,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from agents.base_agent import BaseAgent, UpdateLosses
+from agents.ppo.ppo_gradients import PPOTerms, has_closed_form, write_ppo_gradients
 from agents.ppo.ppo_losses import (
     approximate_kl,
     clipped_fraction,
@@ -112,26 +113,61 @@ class PPOAgent(BaseAgent):
         total = policy + hp["vf_coef"] * value
         if hp["ent_coef"] != 0:  # a term without weight would still be walked backwards
             total = total - hp["ent_coef"] * entropy
-        with torch.no_grad():
-            kl = approximate_kl(logprob=new.logprob, old_logprob=minibatch.old_logprob).mean()
-            clipped = clipped_fraction(
-                logprob=new.logprob,
-                old_logprob=minibatch.old_logprob,
-                clip_range=hp["clip_range"],
-            ).mean()
-        target_kl = hp.get("target_kl")
-        stops = target_kl is not None and float(kl) > KL_TOLERANCE * target_kl
+        terms = PPOTerms(policy, value, entropy, new.logprob)
+        return self._report(total, terms, minibatch.old_logprob)
+
+    @override
+    def write_gradients(self, minibatch: Minibatch) -> UpdateLosses:
+        if not has_closed_form(self.policy):
+            return super().write_gradients(minibatch)
+        hp = self.hyperparameters
+        advantage = minibatch.advantage
+        if self.config.normalize_advantages == "batch":
+            advantage = standardize(advantage)
+        terms = write_ppo_gradients(
+            self.policy,
+            minibatch.observation,
+            minibatch.action,
+            old_logprob=minibatch.old_logprob,
+            old_value=minibatch.old_value,
+            advantage=advantage,
+            returns=minibatch.returns,
+            hyperparameters=hp,
+        )
+        total = terms.policy + hp["vf_coef"] * terms.value - hp["ent_coef"] * terms.entropy
+        return self._report(total, terms, minibatch.old_logprob)
+
+    def _report(self, total: Tensor, terms: PPOTerms, old_logprob: Tensor) -> UpdateLosses:
         return UpdateLosses(
             total,
             {
                 "train/loss/total": total,
-                "train/loss/policy": policy,
-                "train/loss/value": value,
-                "train/loss/entropy": -entropy,
-                "train/policy/entropy": entropy,
-                "train/ppo/approx_kl": kl,
-                "train/ppo/clip_fraction": clipped,
-                "train/ppo/kl_stopped": torch.full_like(kl, float(stops)),
+                "train/loss/policy": terms.policy,
+                "train/loss/value": terms.value,
+                "train/policy/entropy": terms.entropy,
             },
-            stops_update=stops,
+            {"logprob": terms.logprob.detach(), "old_logprob": old_logprob},
+            stops_update=self._leaves_trust_region(terms.logprob, old_logprob),
         )
+
+    def _leaves_trust_region(self, logprob: Tensor, old_logprob: Tensor) -> bool:
+        target_kl = self.hyperparameters.get("target_kl")
+        if target_kl is None:
+            return False
+        kl = approximate_kl(logprob=logprob.detach(), old_logprob=old_logprob).mean()
+        leaves = float(kl) > KL_TOLERANCE * target_kl
+        self.recorder.record("train/ppo/kl_stopped", float(leaves))
+        return leaves
+
+    @override
+    def diagnose_update(self, samples: dict[str, Tensor]) -> dict[str, float]:
+        logprob, old_logprob = samples["logprob"], samples["old_logprob"]
+        clipped = clipped_fraction(
+            logprob=logprob, old_logprob=old_logprob, clip_range=self.hyperparameters["clip_range"]
+        )
+        return {
+            "train/ppo/approx_kl": float(
+                approximate_kl(logprob=logprob, old_logprob=old_logprob).mean()
+            ),
+            "train/ppo/clip_fraction": float(clipped.mean()),
+        }

@@ -67,6 +67,60 @@ def value_loss(
     return torch.maximum(error, (clipped - returns).square())
 
 
+def clipped_policy_gradient(
+    *, logprob: Tensor, old_logprob: Tensor, advantage: Tensor, clip_range: float
+) -> tuple[Tensor, Tensor]:
+    """Compute `clipped_policy_loss` and its derivative with respect to `logprob`.
+
+    ``min(ratio * A, clip(ratio) * A) = min(ratio * A, bound)`` with ``bound = (1 + clip_range) A``
+    for a positive advantage and ``(1 - clip_range) A`` for a negative one. Below the bound the
+    derivative of the loss is ``-ratio * A``, beyond it 0.
+
+    Args:
+        logprob: (B,) under the policy that learns.
+        old_logprob: (B,) under the policy that collected.
+        advantage: (B,)
+        clip_range: How far the ratio may leave 1, > 0.
+
+    Returns:
+        Loss (B,) and derivative (B,).
+    """
+    gain = (logprob - old_logprob).exp() * advantage
+    bound = torch.where(
+        advantage > 0, advantage * (1.0 + clip_range), advantage * (1.0 - clip_range)
+    )
+    derivative = torch.where(gain <= bound, -gain, 0.0)
+    return -torch.minimum(gain, bound), derivative
+
+
+def value_gradient(
+    *, value: Tensor, old_value: Tensor, returns: Tensor, clip_range_vf: float | None
+) -> tuple[Tensor, Tensor]:
+    """Compute `value_loss` and its derivative with respect to `value`.
+
+    ``2 (value - returns)``; with a clip range, where the clipped error is the larger one,
+    ``2 (clipped - returns)`` inside the range and 0 outside.
+
+    Args:
+        value: (B,) of the critic that learns.
+        old_value: (B,) of the critic that collected.
+        returns: (B,) targets.
+        clip_range_vf: How far the value may move from `old_value`, in units of the returns.
+
+    Returns:
+        Loss (B,) and derivative (B,).
+    """
+    error = value - returns
+    if clip_range_vf is None:
+        return error.square(), 2.0 * error
+    move = value - old_value
+    clipped_error = old_value + move.clamp(-clip_range_vf, clip_range_vf) - returns
+    is_free = error.square() >= clipped_error.square()
+    inside = torch.where(move.abs() <= clip_range_vf, 2.0 * clipped_error, 0.0)
+    loss = torch.maximum(error.square(), clipped_error.square())
+    return loss, torch.where(is_free, 2.0 * error, inside)
+
+
 def approximate_kl(*, logprob: Tensor, old_logprob: Tensor) -> Tensor:
     """Estimate KL(old || new) for each sample without bias and with little variance.
 

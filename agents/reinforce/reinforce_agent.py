@@ -109,7 +109,6 @@ class REINFORCEAgent(BaseAgent):
         total = policy - hp["ent_coef"] * entropy
         metrics = {
             "train/loss/policy": policy,
-            "train/loss/entropy": -entropy,
             "train/policy/entropy": entropy,
         }
         if self.config.use_baseline:
@@ -117,4 +116,4 @@ class REINFORCEAgent(BaseAgent):
             total = total + hp["vf_coef"] * value
             metrics["train/loss/value"] = value
         metrics["train/loss/total"] = total
-        return UpdateLosses(total, metrics)
+        return UpdateLosses(total, metrics, {})

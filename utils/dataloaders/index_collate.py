@@ -27,9 +27,11 @@ class UpdateBatch:
         return UpdateBatch(self.hook, self.index_table.to(device), self.buffer)
 
     def minibatches(self) -> Iterator[Minibatch]:
-        """Gather one minibatch after another, in the order of the table."""
+        """Yield one minibatch after another, in the order of the table."""
+        n_samples = self.buffer.n_samples
         for index in self.index_table:
-            yield self.buffer.gather(index)
+            # A minibatch of everything needs no picking: the order changes no mean.
+            yield self.buffer.samples if len(index) == n_samples else self.buffer.gather(index)
 
 
 class _Indexed(Dataset[UpdateBatch]):

@@ -54,6 +54,36 @@ class Categorical:
         logprobs = parameters[0].log_softmax(dim=-1)
         return _pick(logprobs, action), _entropy(logprobs)
 
+    def pull_back(
+        self,
+        logprobs: Tensor,
+        action: Tensor,
+        *,
+        logprob_gradient: Tensor,
+        entropy_gradient: float,
+    ) -> Tensor:
+        """Carry gradients of log-probability and entropy back to the logits, in closed form.
+
+        ``d logprob / d logit[k] = [k = action] - p[k]`` and
+        ``d entropy / d logit[k] = -p[k] * (log p[k] + entropy)``.
+
+        Args:
+            logprobs: (B, n) normalised.
+            action: (B,) int64.
+            logprob_gradient: (B,) gradient of a loss with respect to log p(action).
+            entropy_gradient: Its gradient with respect to each row's entropy.
+
+        Returns:
+            (B, n) gradient with respect to the logits.
+        """
+        weight = logprob_gradient.unsqueeze(-1)
+        probability = logprobs.exp()
+        gradient = (probability * -weight).scatter_add_(-1, action.unsqueeze(-1), weight)
+        if entropy_gradient != 0:
+            entropy = _entropy(logprobs).unsqueeze(-1)
+            gradient.addcmul_(probability, logprobs + entropy, value=-entropy_gradient)
+        return gradient
+
 
 def _pick(logprobs: Tensor, action: Tensor) -> Tensor:
     assert action.shape == logprobs.shape[:-1], (action.shape, logprobs.shape)

@@ -55,3 +55,33 @@ class DiagonalNormal:
     def logprob_and_entropy(self, parameters: Parameters, action: Tensor) -> tuple[Tensor, Tensor]:
         """Return both, (B,) each."""
         return self.logprob(parameters, action), self.entropy(parameters)
+
+    def pull_back(
+        self,
+        parameters: Parameters,
+        action: Tensor,
+        *,
+        logprob_gradient: Tensor,
+        entropy_gradient: float,
+    ) -> Parameters:
+        """Carry gradients of log-probability and entropy back to mean and log_std, in closed form.
+
+        With ``z = (action - mean) / std``: ``d logprob / d mean = z / std``,
+        ``d logprob / d log_std = z^2 - 1`` and ``d entropy / d log_std = 1``.
+
+        Args:
+            parameters: mean (B, A) and log_std (A,), the same for every row.
+            action: (B, *shape).
+            logprob_gradient: (B,) gradient of a loss with respect to the log-density.
+            entropy_gradient: Its gradient with respect to each row's entropy.
+
+        Returns:
+            Gradients with respect to mean (B, A) and log_std (A,).
+        """
+        mean, log_std = parameters
+        inverse_std = (-log_std).exp()
+        z = (self._flat(action, mean) - mean) * inverse_std
+        weight = logprob_gradient.unsqueeze(-1)
+        mean_gradient = weight * z * inverse_std
+        log_std_gradient = (weight * (z.square() - 1.0)).sum(dim=0)
+        return mean_gradient, log_std_gradient + entropy_gradient * mean.shape[0]

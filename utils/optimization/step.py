@@ -1,4 +1,4 @@
-"""Backward, clip, step: in one place."""
+"""Clip and step: in one place."""
 
 from __future__ import annotations
 
@@ -40,19 +40,17 @@ class GradientGroups:
         }
 
 
-def optimizer_step(
-    loss: Tensor,
+def clip_and_step(
     optimizer: torch.optim.Optimizer,
     parameters: list[nn.Parameter],
     *,
     max_grad_norm: float | None,
 ) -> Tensor:
-    """Take one optimiser step down the gradient of `loss`.
+    """Take one optimiser step with the gradients that the parameters hold.
 
     Args:
-        loss: Scalar.
         optimizer: Holds `parameters`.
-        parameters: All must take part in the loss.
+        parameters: All of them; one without a gradient had no part in the loss.
         max_grad_norm: Scale the gradient of all parameters together down to this L2 norm; None
             leaves it.
 
@@ -60,8 +58,6 @@ def optimizer_step(
         (n_parameters,) L2 norm of each parameter's gradient before clipping; not yet read back
         from the device.
     """
-    optimizer.zero_grad(set_to_none=True)
-    loss.backward()
     gradients = [p.grad if p.grad is not None else torch.zeros_like(p) for p in parameters]
     # One fused call for all parameters: separate norms cost more than a small network's backward.
     norms = torch.stack(torch._foreach_norm(gradients))

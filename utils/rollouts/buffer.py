@@ -77,6 +77,15 @@ class RolloutBuffer:
         self.terminated = torch.zeros(lead, dtype=torch.bool)
         self.truncated = torch.zeros(lead, dtype=torch.bool)
         self.is_valid = torch.ones(lead, dtype=torch.bool)
+        # Rows are written through NumPy: an indexed write of a tensor costs several times as much.
+        self._observation_view = (
+            {key: part.numpy() for key, part in self.observation.items()}
+            if isinstance(self.observation, dict)
+            else self.observation.numpy()
+        )
+        self._action_view = self.action.numpy()
+        self._logprob_view = self.logprob.numpy()
+        self._value_view = self.value.numpy()
         self._reward_view = self.reward.numpy()
         self._terminated_view = self.terminated.numpy()
         self._truncated_view = self.truncated.numpy()
@@ -95,17 +104,17 @@ class RolloutBuffer:
 
     def write_observation(self, t: int, observation: Observation) -> None:
         """Copy what the policy is about to see into row t."""
-        if isinstance(self.observation, dict):
-            for key, part in self.observation.items():
-                part[t] = observation[key]
+        if isinstance(observation, dict):
+            for key, view in self._observation_view.items():
+                view[t] = observation[key].numpy(force=True)
         else:
-            self.observation[t] = observation
+            self._observation_view[t] = observation.numpy(force=True)
 
     def write_decision(self, t: int, action: Tensor, logprob: Tensor, value: Tensor) -> None:
         """Copy the policy's choice into row t."""
-        self.action[t] = action
-        self.logprob[t] = logprob
-        self.value[t] = value
+        self._action_view[t] = action.numpy(force=True)
+        self._logprob_view[t] = logprob.numpy(force=True)
+        self._value_view[t] = value.numpy(force=True)
 
     def write_outcome(
         self, t: int, reward: np.ndarray, terminated: np.ndarray, truncated: np.ndarray

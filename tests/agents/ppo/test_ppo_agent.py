@@ -172,3 +172,17 @@ def test_the_smallest_minibatches_keep_weights_finite(sizes):
     train_epochs(agent, 10)
     assert agent.counters.updates >= 10
     assert all(torch.isfinite(p).all() for p in agent.policy.parameters())
+
+
+@pytest.mark.parametrize("name", ["Discrete", "Box"])
+def test_training_by_the_closed_form_is_training_by_autograd(name, monkeypatch):
+    env_id, kwargs = ACTION_SPACES[name]
+    weights = []
+    for is_closed in (True, False):
+        agent = make_agent(env_id, env_kwargs=kwargs, ent_coef=0.01, clip_range_vf=0.5)
+        if not is_closed:
+            monkeypatch.setattr("agents.ppo.ppo_agent.has_closed_form", lambda policy: False)
+        train_epochs(agent, 3)
+        weights.append(torch.cat([p.detach().flatten() for p in agent.policy.parameters()]))
+    assert agent.counters.updates > 0
+    torch.testing.assert_close(weights[0], weights[1], rtol=0, atol=2e-4)

@@ -170,7 +170,7 @@ def test_a_broken_environment_is_named() -> None:
 
 
 def test_spread_and_interval_by_hand() -> None:
-    # mean 3, squares 4 + 1 + 0 + 9 = 14 over 3, root 2.160247; t(3) 3.1824 * 2.160247 / 2 = 3.437385
+    # mean 3, squares 4 + 1 + 0 + 9 = 14 over 3, root 2.160247; times t(3) 3.1824 / 2: 3.437385
     found = result([1.0, 2.0, 3.0, 6.0])
     assert found.mean == 3.0
     assert found.std == pytest.approx(2.160247, rel=1e-6)
