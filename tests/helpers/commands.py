@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -60,8 +61,8 @@ class Command:
             fault: What befalls it; see `tests.helpers.faults`.
             reports: Write the report of a finished run, which takes longer than a small run.
         """
-        folder = Path(tempfile.mkdtemp(prefix="command-"))
-        self._out, self._err = folder / "out", folder / "err"
+        self._folder = Path(tempfile.mkdtemp(prefix="command-"))
+        self._out, self._err = self._folder / "out", self._folder / "err"
         request = {
             "argv": argv,
             "fault": fault,
@@ -80,15 +81,12 @@ class Command:
         deadline = time.monotonic() + seconds
         while (code := _ask({"poll": self.pid})) is None:
             if time.monotonic() > deadline:
-                os.kill(self.pid, signal.SIGKILL)
+                os.killpg(self.pid, signal.SIGKILL)
                 raise AssertionError(f"no end after {seconds} s: {self._err.read_text()}")
             time.sleep(0.01)
-        return Finished(
-            code=code,
-            out=self._out.read_text(),
-            err=self._err.read_text(),
-            session=self.pid,
-        )
+        out, err = self._out.read_text(), self._err.read_text()
+        shutil.rmtree(self._folder)
+        return Finished(code=code, out=out, err=err, session=self.pid)
 
 
 def train(*arguments: str, runs_dir: Path, fault: str | None = None) -> Finished:
