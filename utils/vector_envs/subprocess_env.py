@@ -54,7 +54,8 @@ class SubprocessVectorEnv(BaseVectorEnv):
             timeout_sets_terminated: A step that is terminated and truncated is a truncation.
             n_workers: Number of processes; None takes one per core, at most one per environment.
             start_method: "spawn", "forkserver" or "fork".
-            env_timeout_seconds: Longest time that one reset or step may take.
+            env_timeout_seconds: Longest time that one reset or step may take. A restore gets as
+                much, and more for every step that it has to replay.
 
         Raises:
             ConfigError: A factory cannot be sent to a process, or an environment not be built.
@@ -187,15 +188,11 @@ class SubprocessVectorEnv(BaseVectorEnv):
         """
         self._check_state_size(state)
         arrays = self._next_arrays()
+        parts = [state["environments"][chunk] for chunk in self._chunks]
         restored = self._call_each(
             "set_state",
-            [
-                {
-                    "turn": self._turn,
-                    "state": {**state, "environments": state["environments"][chunk]},
-                }
-                for chunk in self._chunks
-            ],
+            [{"turn": self._turn, "state": {**state, "environments": part}} for part in parts],
+            n_replayed=max(sum(len(env["log"]["actions"]) for env in part) for part in parts),
         )
         self._load_generators(state["generators"])
         self._is_started = True
@@ -224,9 +221,12 @@ class SubprocessVectorEnv(BaseVectorEnv):
         self._turn ^= 1
         return self._arrays[self._turn]
 
-    def _call_each(self, name: str, arguments: list[dict[str, Any]] | None = None) -> list[Any]:
+    def _call_each(
+        self, name: str, arguments: list[dict[str, Any]] | None = None, *, n_replayed: int = 0
+    ) -> list[Any]:
         self._refuse_if_closed()
-        return self._pool.call_each(name, arguments or [{}] * len(self._chunks))
+        arguments = arguments or [{}] * len(self._chunks)
+        return self._pool.call_each(name, arguments, n_replayed=n_replayed)
 
     def _refuse_if_closed(self) -> None:
         if not len(self._pool):

@@ -28,6 +28,7 @@ from utils.vector_envs.worker import (
 _SHORTEST_START_SECONDS = 60.0  # a fresh interpreter imports everything, perhaps on a busy machine
 _LEAVE_SECONDS = 2.0  # for a worker to close its environments after its connection is closed
 _KILL_SECONDS = 1.0
+_REPLAY_SECONDS_PER_STEP = 0.05  # a slow environment (20 steps a second) on a busy machine
 _REBUILT_ERRORS = {kind.__name__: kind for kind in (CheckpointError, ConfigError)}
 
 
@@ -114,8 +115,16 @@ class WorkerPool:
         """Wait until all workers have built their environments; return what each says of them."""
         return self._collect_values(max(self._timeout, _SHORTEST_START_SECONDS))
 
-    def call_each(self, name: str, arguments: Sequence[dict[str, Any]]) -> list[Any]:
+    def call_each(
+        self, name: str, arguments: Sequence[dict[str, Any]], *, n_replayed: int = 0
+    ) -> list[Any]:
         """Call a method in every worker, each with its own arguments, and return the results.
+
+        Args:
+            name: The method.
+            arguments: Its keyword arguments in each worker.
+            n_replayed: Steps of single environments that a worker has to replay, at most. Each
+                prolongs the wait, for the timeout is that of one step of all.
 
         Raises:
             EnvironmentFailedError: A worker raised, died or did not answer in time.
@@ -123,7 +132,7 @@ class WorkerPool:
         self._drop_answers()
         for worker, own in zip(self._workers, arguments, strict=True):
             self._send(worker, CALL + pickle.dumps((name, own)))
-        return self._collect_values(self._timeout)
+        return self._collect_values(self._timeout + n_replayed * _REPLAY_SECONDS_PER_STEP)
 
     def exchange(self, message: bytes) -> list[bytes]:
         """Send one message to all workers and return their answers.
@@ -163,7 +172,7 @@ class WorkerPool:
             self.close()
             raise EnvironmentFailedError(
                 f"{worker.label} did not answer in time: a step or reset hangs, "
-                f"or takes longer than env_timeout_seconds ({self._timeout:g})"
+                f"or takes longer than env_timeout_seconds ({self._timeout:g}) allows"
             )
         try:
             answer = worker.connection.recv_bytes()

@@ -230,6 +230,24 @@ def test_a_hanging_worker_is_named_after_the_timeout() -> None:
     assert seconds < 10
 
 
+class SlowEnv(envs.CountingEnv):
+    def step(self, action: Any):
+        time.sleep(0.01)
+        return super().step(action)
+
+
+def test_a_replay_may_take_longer_than_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = make(SlowEnv, n_envs=2, length=100)
+    env.reset(seed=0)
+    for _ in range(20):
+        env.step(zeros(env))
+    state = env.get_state()
+    monkeypatch.setattr(env._pool, "_timeout", 0.1)  # the replay takes at least 20 * 0.01 s
+    assert env.set_state(state)[1].tolist() == [True, True]
+    monkeypatch.undo()
+    env.close()
+
+
 def test_an_env_that_cannot_be_built_is_a_config_error() -> None:
     with pytest.raises(ConfigError, match="Text"):
         make(envs.SpaceEnv, space=gym.spaces.Text(3))
