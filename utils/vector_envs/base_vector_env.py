@@ -179,11 +179,16 @@ class BaseVectorEnv(VectorEnv):
 
 def describe_failure(error: BaseException, *, env_index: int, env_id: str, when: str) -> str:
     """Return one line that names the environment, the moment and the original exception."""
-    text = str(error).strip()
+    text = one_line(error)
     return (
         f"environment {env_index} ({env_id}) raised {type(error).__name__} {when}"
         f"{': ' + text if text else ''}"
     )
+
+
+def one_line(text: object) -> str:
+    """Return the text of an exception, or any other, without line breaks."""
+    return " ".join(str(text).split())
 
 
 def environment_failed(

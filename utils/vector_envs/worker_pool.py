@@ -15,6 +15,7 @@ from multiprocessing.util import Finalize
 from typing import Any
 
 from utils.errors import CheckpointError, ConfigError, EnvironmentFailedError, UserError
+from utils.vector_envs.base_vector_env import one_line
 from utils.vector_envs.worker import (
     CALL,
     FAILURE,
@@ -196,7 +197,7 @@ class WorkerPool:
         if failure.is_user_error:
             raise UserError(failure.text) from cause
         raise EnvironmentFailedError(
-            f"{worker.label} raised {failure.kind}: {failure.text}"
+            f"{worker.label} raised {failure.kind}: {one_line(failure.text)}"
         ) from cause
 
     def _died(self, worker: _Worker) -> EnvironmentFailedError:

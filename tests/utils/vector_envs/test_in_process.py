@@ -356,6 +356,17 @@ def test_an_exception_names_env_step_and_cause() -> None:
     assert isinstance(caught.value.__cause__, ValueError)
 
 
+def test_an_exception_of_several_lines_is_told_in_one() -> None:
+    class ChattyEnv(envs.RaisingEnv):
+        def misbehave(self) -> Any:
+            raise ValueError("shapes differ:\n  left:  3\n\n  right: 4\n")
+
+    env = make(ChattyEnv, at_step=0)
+    with pytest.raises(EnvironmentFailedError) as caught:
+        env.reset(seed=0)
+    assert str(caught.value).endswith("after step 0: shapes differ: left: 3 right: 4")
+
+
 def test_an_exception_in_reset_is_named() -> None:
     with pytest.raises(EnvironmentFailedError, match=r"environment 0 .* in the reset"):
         make(envs.RaisingEnv, at_step=0).reset(seed=0)

@@ -258,6 +258,16 @@ def test_an_exception_in_the_constructor_is_reported() -> None:
         make(envs.CountingEnv, speed=3)
 
 
+class UnbuildableEnv(envs.CountingEnv):
+    def __init__(self) -> None:
+        raise ValueError("no display:\n  set DISPLAY")
+
+
+def test_an_exception_of_several_lines_is_told_in_one() -> None:
+    with pytest.raises(EnvironmentFailedError, match=r"ValueError: no display: set DISPLAY$"):
+        make(UnbuildableEnv)
+
+
 def test_workers_that_all_fail_print_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     for _ in range(5):  # the second worker may find the connection closed already
         with pytest.raises(EnvironmentFailedError, match="TypeError"):
