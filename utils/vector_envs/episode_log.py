@@ -9,14 +9,16 @@ import numpy as np
 # A generator's state costs a microsecond to read, so an episode that ends this soon after the
 # last reading is replayed together with the next one.
 _FEWEST_STEPS_BETWEEN_STARTS = 256
-_MOST_ROWS = 1 << 17  # vector steps; what is longer than half of it cannot be replayed
+_MOST_ROWS = 1 << 17  # vector steps; of a longer log, what is older than half cannot be replayed
 
 
 class EpisodeLog:
     """Actions of N environments since a moment from which they can be replayed.
 
     Each environment has its own moment: a reset before which the seed or the state of its
-    generator is known. Later resets are noted by the number of actions before them.
+    generator is known. Later resets are noted by the number of actions before them. Rows that no
+    environment needs are dropped when the log has doubled, so there are at most twice as many as
+    were needed at the last time, and an append costs the same on average however long it is.
     """
 
     def __init__(self, n_envs: int) -> None:
@@ -26,12 +28,17 @@ class EpisodeLog:
         self._starts: list[dict[str, Any]] = [{} for _ in range(n_envs)]
         self._resets: list[list[int]] = [[] for _ in range(n_envs)]
         self._is_whole = [True] * n_envs
+        self._plan_trim()
+
+    def __len__(self) -> int:
+        """Return the number of vector steps that are held."""
+        return len(self._rows)
 
     def append(self, actions: np.ndarray) -> None:
         """Keep one vector step's actions (N, ...); nobody changes them afterwards."""
         self._rows.append(actions)
-        if len(self._rows) >= _MOST_ROWS:
-            self._forget_oldest()
+        if len(self._rows) >= self._trim_at:
+            self._trim()
 
     def begin(self, i: int, start: dict[str, Any]) -> None:
         """Note that environment `i` is about to be reset from a known state.
@@ -82,13 +89,22 @@ class EpisodeLog:
             self._resets[i] = list(log["resets"])
             self._is_whole[i] = log["is_whole"]
         self._rows = list(table)
+        self._plan_trim()
 
-    def _forget_oldest(self) -> None:
-        """Drop rows that nobody needs, and at least half of all."""
-        oldest = len(self._rows) - _MOST_ROWS // 2
+    def _trim(self) -> None:
+        """Drop the rows before the oldest that is needed; of a full log, at least half."""
+        if len(self._rows) >= _MOST_ROWS:
+            self._forget_before(len(self._rows) - _MOST_ROWS // 2)
+        n_unneeded = min(self._first_rows)
+        del self._rows[:n_unneeded]
+        self._first_rows = [first - n_unneeded for first in self._first_rows]
+        self._plan_trim()
+
+    def _forget_before(self, oldest: int) -> None:
         for i, first in enumerate(self._first_rows):
             if first < oldest:
                 self._first_rows[i], self._is_whole[i] = oldest, False
-        dropped = min(self._first_rows)
-        self._rows = self._rows[dropped:]
-        self._first_rows = [first - dropped for first in self._first_rows]
+
+    def _plan_trim(self) -> None:
+        doubled = max(2 * len(self._rows), _FEWEST_STEPS_BETWEEN_STARTS)
+        self._trim_at = min(doubled, _MOST_ROWS)
