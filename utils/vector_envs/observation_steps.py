@@ -16,6 +16,7 @@ from utils.vector_envs.spaces import Leaf, stored_space
 # Below this many pixels on a side, a symbolic grid and a picture cannot be told apart.
 _SMALLEST_PICTURE = 16
 _CHANNEL_COUNTS = (1, 3, 4)
+_N_COLOURS = 3
 _LUMA = np.array([0.299, 0.587, 0.114], dtype=np.float32)  # ITU-R BT.601
 
 
@@ -24,7 +25,8 @@ class ObservationOptions:
     """What is done to observations before they are stored.
 
     Attributes:
-        grayscale: Reduce RGB pictures to one channel (ITU-R BT.601 weights).
+        grayscale: Reduce RGB pictures to one channel (ITU-R BT.601 weights); pictures of one
+            channel stay as they are.
         resize: New (height, width) of pictures in pixels, or None.
         frame_stack: Number of latest observations joined along the first axis, oldest first.
         channel_order: "first" or "last" declares pictures, "none" declares that there are none,
@@ -65,13 +67,16 @@ def resolve_leaf_steps(
         env_id: Named in errors.
 
     Raises:
-        ConfigError: The channel order of a picture is ambiguous, or an option has no effect.
+        ConfigError: The channel order of a picture is ambiguous, an option has no effect, or a
+            picture is not made of the colours that grayscale mixes.
         MissingDependencyError: Resizing is asked for without OpenCV.
     """
     orders = [_channel_order(leaf, options.channel_order, env_id=env_id) for leaf in leaves]
     has_picture = any(orders)
     if not has_picture:
         _refuse_picture_options(options, env_id=env_id)
+    elif options.grayscale:
+        _check_colours(leaves, orders, env_id=env_id)
     return tuple(
         _stack_frames(_picture_steps(leaf, order, options), options.frame_stack, env_id=env_id)
         if order
@@ -96,6 +101,35 @@ def _refuse_picture_options(options: ObservationOptions, *, env_id: str) -> None
             f"{env_id}: {name} has no effect: no observation is a picture "
             "(a uint8 Box with values 0 to 255 and 2 or 3 dimensions)"
         )
+
+
+def _check_colours(leaves: tuple[Leaf, ...], orders: list[str | None], *, env_id: str) -> None:
+    """Refuse to turn pictures gray that are gray already, or whose channels are no colours."""
+    counts = [
+        _split_shape(leaf.space.shape, order)[0]
+        for leaf, order in zip(leaves, orders, strict=True)
+        if order
+    ]
+    for count in counts:
+        if count not in (1, _N_COLOURS):
+            raise ConfigError(
+                f"{env_id}: grayscale_obs needs pictures of 3 channels (red, green, blue), "
+                f"and one has {count}"
+            )
+    if _N_COLOURS not in counts:
+        raise ConfigError(
+            f"{env_id}: grayscale_obs has no effect: all pictures are gray already (1 channel)"
+        )
+
+
+def _split_shape(shape: tuple[int, ...], order: str) -> tuple[int, int, int]:
+    """Return channels, height and width of a picture."""
+    if order == "absent":
+        return 1, *shape
+    if order == "first":
+        return shape
+    height, width, channels = shape
+    return channels, height, width
 
 
 def _channel_order(leaf: Leaf, declared: str, *, env_id: str) -> str | None:
@@ -137,14 +171,8 @@ def _plain_steps(leaf: Leaf, *, flatten: bool) -> LeafSteps:
 
 def _picture_steps(leaf: Leaf, order: str, options: ObservationOptions) -> LeafSteps:
     """Compose the steps of a picture; the result is (C, H, W) uint8."""
-    shape = leaf.space.shape
-    if order == "absent":
-        height, width, channels = *shape, 1
-    elif order == "first":
-        channels, height, width = shape
-    else:
-        height, width, channels = shape
-    gray = options.grayscale and channels >= 3
+    channels, height, width = _split_shape(leaf.space.shape, order)
+    gray = options.grayscale and channels == _N_COLOURS
     resize = options.resize if options.resize and options.resize != (height, width) else None
     if resize is not None:
         height, width = resize
@@ -169,7 +197,7 @@ class _PictureConverter:
         elif self._order == "first":
             frame = frame.transpose(1, 2, 0)
         if self._gray:
-            frame = np.rint(frame[:, :, :3].astype(np.float32) @ _LUMA).astype(np.uint8)[:, :, None]
+            frame = np.rint(frame.astype(np.float32) @ _LUMA).astype(np.uint8)[:, :, None]
         if self._cv2 is not None:
             # INTER_AREA averages the pixels that fall into one: no flicker of small objects.
             frame = self._cv2.resize(

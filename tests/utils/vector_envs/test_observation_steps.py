@@ -91,6 +91,26 @@ def test_gray_is_the_weighted_mean_of_the_colours() -> None:
     assert space.shape == (1, 20, 20)
 
 
+@pytest.mark.parametrize("shape", [(20, 30), (20, 30, 1), (1, 20, 30)])
+def test_a_gray_picture_cannot_be_made_gray(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ConfigError, match=r"grayscale_obs has no effect: .* gray already"):
+        make(envs.PictureEnv, env={"shape": shape}, grayscale=True)
+
+
+@pytest.mark.parametrize("shape", [(20, 30, 12), (20, 30, 2), (20, 30, 4)])
+def test_a_stack_of_pictures_cannot_be_made_gray(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ConfigError, match=rf"grayscale_obs needs .* 3 channels.* has {shape[2]}"):
+        make(envs.PictureEnv, env={"shape": shape}, grayscale=True, channel_order="last")
+
+
+def test_beside_a_colour_picture_a_gray_one_stays() -> None:
+    parts = {"depth": (16, 20), "view": (16, 20, 3)}
+    space = spaces.Dict({key: spaces.Box(0, 255, shape, np.uint8) for key, shape in parts.items()})
+    value = {key: np.full(shape, 9, np.uint8) for key, shape in parts.items()}
+    obs, _ = observe(space, value, grayscale=True)
+    assert {key: part.shape for key, part in obs.items()} == dict.fromkeys(parts, (1, 1, 16, 20))
+
+
 @pytest.mark.parametrize("is_first", [False, True])
 def test_resizing_averages_what_falls_into_one_pixel(is_first: bool) -> None:
     pytest.importorskip("cv2")
