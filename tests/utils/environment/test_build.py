@@ -3,7 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import gymnasium as gym
@@ -145,11 +145,33 @@ def test_mistakes_are_config_errors(
         build_env(settings.pop("env_id"), n_envs=2, start_method="fork", **settings)
 
 
-def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "Box2D", None)
+@pytest.fixture
+def without_box2d_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.startswith("gymnasium.envs.box2d")]:
         monkeypatch.delitem(sys.modules, name)
-    with pytest.raises(MissingDependencyError, match=r"Box2D.*gymnasium-solver\[box2d\]"):
+
+
+@pytest.mark.usefixtures("without_box2d_imported")
+@pytest.mark.parametrize("package", ["Box2D", "pygame"])
+def test_a_missing_package_is_named_with_its_extra(
+    monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    if package != "Box2D":
+        pytest.importorskip("Box2D")
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(
+        MissingDependencyError, match=rf"the package '{package}'.*gymnasium-solver\[box2d\]"
+    ):
+        build_env("LunarLander-v3", n_envs=1)
+
+
+@pytest.mark.usefixtures("without_box2d_imported")
+def test_a_package_that_is_there_and_broken_is_not_called_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("Box2D", "Box2D.b2"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))  # holds nothing to import
+    with pytest.raises(ConfigError, match=r"LunarLander-v3 needs a package: .*cannot import name"):
         build_env("LunarLander-v3", n_envs=1)
 
 

@@ -11,9 +11,10 @@ import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 
 from utils.errors import ConfigError, MissingDependencyError
+from utils.vector_envs.base_vector_env import one_line
 
-# Package that the environments of a Gymnasium folder need: module, our extra with it.
-_OPTIONAL_PACKAGES = {"gymnasium.envs.box2d": ("Box2D", "box2d")}
+# Our extra with the packages that the environments of a Gymnasium folder need.
+_EXTRAS = {"gymnasium.envs.box2d": "box2d"}
 # Environments whose own time-out arrives as terminated and truncated at once.
 _TIMEOUT_SETS_TERMINATED = ("Vizdoom",)
 # Environments that cost so much per step that worker processes pay on a few cores.
@@ -35,7 +36,7 @@ def find_spec(env_id: str) -> EnvSpec:
     try:
         return gym.spec(name)
     except gym.error.DeprecatedEnv as error:
-        raise ConfigError(f"env_id: {env_id} is retired: {_one_line(error)}") from error
+        raise ConfigError(f"env_id: {env_id} is retired: {one_line(error)}") from error
     except gym.error.Error as error:
         near = difflib.get_close_matches(name, gym.registry, n=3, cutoff=0.5)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
@@ -59,17 +60,28 @@ def make_env(spec: EnvSpec, *, max_episode_steps: int | None, kwargs: dict[str, 
             spec, max_episode_steps=max_episode_steps, disable_env_checker=True, **kwargs
         )
     except gym.error.DependencyNotInstalled as error:
-        for folder, (package, extra) in _OPTIONAL_PACKAGES.items():
-            if str(spec.entry_point).startswith(folder):
-                raise MissingDependencyError(package, extra=extra, needed_for=spec.id) from error
-        raise ConfigError(f"env_id: {spec.id} needs a package: {_one_line(error)}") from error
+        raise _needs_package(spec, error) from error
     except Exception as error:
         _refuse_unknown_kwargs(spec, kwargs)
         given = f" with env_kwargs {kwargs}" if kwargs else ""
         raise ConfigError(
             f"env_id: {spec.id} could not be built{given}: {type(error).__name__}: "
-            f"{_one_line(error)}"
+            f"{one_line(error)}"
         ) from error
+
+
+def _needs_package(
+    spec: EnvSpec, error: gym.error.DependencyNotInstalled
+) -> MissingDependencyError | ConfigError:
+    """Name the package whose import failed: Gymnasium's text names the one it was written for."""
+    cause = error.__cause__
+    if isinstance(cause, ModuleNotFoundError) and cause.name:
+        for folder, extra in _EXTRAS.items():
+            if str(spec.entry_point).startswith(folder):
+                package = cause.name.partition(".")[0]
+                return MissingDependencyError(package, extra=extra, needed_for=spec.id)
+    reason = f" ({one_line(cause)})" if cause else ""
+    return ConfigError(f"env_id: {spec.id} needs a package: {one_line(error)}{reason}")
 
 
 def timeout_sets_terminated(env_id: str) -> bool:
@@ -105,7 +117,3 @@ def _import_module(module: str, env_id: str) -> None:
         importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise ConfigError(f"env_id: {env_id}: there is no module '{error.name}'") from error
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
