@@ -51,6 +51,15 @@ class EffectRule:
     """Why they do nothing, after "has no effect: "."""
 
 
+_EVALUATION_SWITCHES = ("eval_freq_epochs", "eval_freq_timesteps")
+_NO_EVALUATION = "eval_freq_epochs and eval_freq_timesteps are null, so no evaluation runs"
+_NO_FILM = f"{_NO_EVALUATION} to be filmed; video: last films the final policy"
+
+
+def _films_no_evaluation(config: Config) -> bool:
+    return config.video in ("best", "every") and not config.evaluates
+
+
 COMMON_EFFECT_RULES = (
     EffectRule(
         options=("n_workers", "start_method", "env_timeout_seconds"),
@@ -61,8 +70,8 @@ COMMON_EFFECT_RULES = (
     EffectRule(
         options=("clip_obs",),
         switches=("normalize_obs",),
-        is_off=lambda config: config.normalize_obs == "none",
-        reason="normalize_obs is none",
+        is_off=lambda config: config.normalize_obs != "rolling",
+        reason="only normalize_obs: rolling clips",
     ),
     EffectRule(
         options=("clip_reward",),
@@ -71,28 +80,40 @@ COMMON_EFFECT_RULES = (
         reason="normalize_reward is false",
     ),
     EffectRule(
-        options=(
-            "eval_episodes",
-            "eval_n_envs",
-            "eval_deterministic",
-            "eval_timeout_seconds",
-            "eval_max_episode_steps",
-        ),
-        switches=("eval_freq_epochs", "eval_freq_timesteps"),
+        options=("eval_episodes",),
+        switches=_EVALUATION_SWITCHES,
         is_off=lambda config: not config.evaluates,
-        reason="eval_freq_epochs and eval_freq_timesteps are null, so no evaluation runs",
+        reason=_NO_EVALUATION,
+    ),
+    EffectRule(
+        options=("eval_n_envs", "eval_timeout_seconds"),
+        switches=(*_EVALUATION_SWITCHES, "test_episodes"),
+        is_off=lambda config: not config.evaluates and config.test_episodes == 0,
+        reason=f"{_NO_EVALUATION}, and test_episodes is 0, so no test does",
     ),
     EffectRule(
         options=("eval_warmup_epochs",),
-        switches=("eval_freq_epochs", "eval_freq_timesteps"),
+        switches=_EVALUATION_SWITCHES,
         is_off=lambda config: config.eval_freq_epochs is None,
         reason="evaluations do not go by epochs",
+    ),
+    EffectRule(
+        options=("video",),
+        switches=_EVALUATION_SWITCHES,
+        is_off=_films_no_evaluation,
+        reason=_NO_FILM,
     ),
     EffectRule(
         options=("video_max_steps",),
         switches=("video",),
         is_off=lambda config: config.video == "none",
         reason="video is none",
+    ),
+    EffectRule(
+        options=("video_max_steps",),
+        switches=_EVALUATION_SWITCHES,
+        is_off=_films_no_evaluation,
+        reason=_NO_FILM,
     ),
     EffectRule(
         options=("wandb_project",),
@@ -212,9 +233,10 @@ def _evaluation_problems(config: Config) -> Iterator[Problem]:
             ("early_stop_on_eval_reward", "eval_freq_epochs", "eval_freq_timesteps"),
             "early_stop_on_eval_reward needs evaluations: set eval_freq_epochs",
         )
-    if config.eval_n_envs is not None and config.eval_n_envs > config.eval_episodes:
+    n_envs = config.eval_n_envs
+    if config.evaluates and n_envs is not None and n_envs > config.eval_episodes:
         yield Problem(
             ("eval_n_envs", "eval_episodes"),
-            f"eval_n_envs {config.eval_n_envs} exceeds eval_episodes {config.eval_episodes}: "
+            f"eval_n_envs {n_envs} exceeds eval_episodes {config.eval_episodes}: "
             "some environments would have no episode to play",
         )
