@@ -285,6 +285,9 @@ class InProcessVectorEnv(BaseVectorEnv):
     def get_state(self) -> dict[str, Any]:
         """Return everything needed to go on with the running episodes, in plain containers.
 
+        Of the random streams of an environment only the core's `np_random` is kept; those of the
+        wrappers around it, and others that the core may have, are not.
+
         Raises:
             AssertionError: There was no reset before.
         """
@@ -297,6 +300,11 @@ class InProcessVectorEnv(BaseVectorEnv):
 
     def set_state(self, state: dict[str, Any]) -> tuple[Any, np.ndarray]:
         """Go on with the episodes of a saved state, by replaying their actions.
+
+        A replay is compared by the last observation, the last reward and the core's `np_random`.
+        Where a wrapper draws from a stream of its own, the replay draws anew from wherever that
+        stream is: what it changes of the observation or the reward is noticed, but a restored
+        episode need not go on as the saved one would have.
 
         Args:
             state: What `get_state` returned, for as many environments.
