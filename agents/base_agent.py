@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from abc import abstractmethod
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from utils.dataloaders import RolloutSource, UpdateBatch
 from utils.environment import build_env_from_config
 from utils.errors import DivergedError
 from utils.metrics import Counters, MetricsRecorder
-from utils.optimization import GradientGroups, clip_and_step, set_learning_rate
+from utils.optimization import GradientGroups, build_optimizer, clip_and_step, set_learning_rate
 from utils.policy_factory import ActorCritic
 from utils.rollouts import (
     EvaluationResult,
@@ -39,6 +40,8 @@ from utils.seeding import (
     set_global_generator_state,
 )
 from utils.spaces import space_to_dict
+
+_log = logging.getLogger("gymnasium_solver")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,6 @@ class BaseAgent(LightningModule):
         self.on_start: Callable[[], None] = lambda: None
         self.on_finish: Callable[[], None] = lambda: None
         self.n_evaluations = 0
-        self.last_evaluation: EvaluationResult | None = None
         self.best_return: float | None = None
         self._eval_env: gym.vector.VectorEnv | None = None
         self._optimizer: torch.optim.Optimizer | None = None
@@ -126,6 +128,10 @@ class BaseAgent(LightningModule):
     def compute_targets(self, buffer: RolloutBuffer) -> tuple[Tensor, Tensor]:
         """Turn a collected rollout into advantage and returns, each (T, N)."""
 
+    def scale_advantage(self, advantage: Tensor) -> Tensor:
+        """Scale the advantages of a whole rollout, (T, N), before minibatches are cut."""
+        return advantage
+
     @abstractmethod
     def losses_for_batch(self, minibatch: Minibatch) -> UpdateLosses:
         """Compute the loss of one minibatch."""
@@ -143,9 +149,14 @@ class BaseAgent(LightningModule):
         del samples
         return {}
 
-    @abstractmethod
     def build_optimizer(self) -> torch.optim.Optimizer:
         """Build the optimiser of all parameters; its rate is set before each update."""
+        return build_optimizer(
+            self.config.optimizer,
+            self.policy.parameters(),
+            lr=self.hyperparameters["policy_lr"],
+            kwargs=self.config.optimizer_kwargs,
+        )
 
     # -- Lightning's hooks ----------------------------------------------------------------------
 
@@ -203,8 +214,8 @@ class BaseAgent(LightningModule):
         summary = self.source.collect()
         self._count(summary)
         advantage, returns = self.compute_targets(self.source.buffer)
-        self.source.finish(advantage=advantage, returns=returns)
-        self._record_rollout(summary, time.perf_counter() - started)
+        self.source.finish(advantage=self.scale_advantage(advantage), returns=returns)
+        self._record_rollout(summary, advantage, time.perf_counter() - started)
 
     def update_from(self, batch: UpdateBatch) -> None:
         """Walk the minibatches of one update: losses, optimiser step, metrics."""
@@ -249,12 +260,13 @@ class BaseAgent(LightningModule):
         self.counters.vec_steps += summary.n_vec_steps
         self.counters.episodes += summary.n_episodes
 
-    def _record_rollout(self, summary: RolloutSummary, seconds: float) -> None:
+    def _record_rollout(self, summary: RolloutSummary, advantage: Tensor, seconds: float) -> None:
         buffer = self.source.buffer
         record = self.recorder.record
         record("train/time/rollout_seconds", seconds)
         record("train/roll/n_episodes", float(summary.n_episodes))
-        learner_reward = buffer.rows(buffer.reward)[buffer.rows(buffer.is_valid)]
+        is_valid = buffer.rows(buffer.is_valid)
+        learner_reward = buffer.rows(buffer.reward)[is_valid]
         record("train/roll/learner_reward_mean", float(learner_reward.mean()))
         if summary.n_episodes:
             returns, lengths = summary.episode_returns, summary.episode_lengths
@@ -262,9 +274,9 @@ class BaseAgent(LightningModule):
             record("train/roll/ep_rew_min", min(returns))
             record("train/roll/ep_rew_max", max(returns))
             record("train/roll/ep_len_mean", sum(lengths) / len(lengths))
-        samples = buffer.samples
-        record("train/adv/mean", float(samples.advantage.mean()))
-        record("train/adv/std", float(samples.advantage.std(correction=0)))
+        samples, advantage = buffer.samples, advantage[is_valid]
+        record("train/adv/mean", float(advantage.mean()))
+        record("train/adv/std", float(advantage.std(correction=0)))
         record("train/returns/mean", float(samples.returns.mean()))
         record("train/returns/std", float(samples.returns.std(correction=0)))
 
@@ -292,6 +304,9 @@ class BaseAgent(LightningModule):
         for name, count in self.counters.to_dict().items():
             # The epoch that is running is counted when it is through.
             self.recorder.record(f"train/cnt/{name}", float(count + (name == "epoch")))
+        std = self.policy.action_std()
+        if std is not None:
+            self.recorder.record("train/policy/std", std)
         self.recorder.record("train/time/update_seconds", seconds)
 
     def _stop_if_diverged(self, keys: tuple[str, ...], rows: Tensor) -> None:
@@ -328,28 +343,38 @@ class BaseAgent(LightningModule):
         if self._eval_env is None:
             self._eval_env = build_env_from_config(config, n_envs=config.resolved_eval_n_envs)
         index = self.counters.epoch if index is None else index
+        n_episodes = n_episodes or config.eval_episodes
+        # Third-party environments may draw from Python's and NumPy's global generators.
+        generators = global_generator_state()
         result = evaluate_policy(
             policy or self.policy,
             self._eval_env,
-            n_episodes=n_episodes or config.eval_episodes,
+            n_episodes=n_episodes,
             seed=derive_seed(config.seed, stream, index),
             deterministic=config.eval_deterministic,
             device=self.compute_device,
-            timeout_seconds=config.eval_timeout_seconds,
+            timeout_seconds=config.eval_timeout_seconds * n_episodes / config.eval_episodes,
             max_episode_steps=config.eval_max_episode_steps,
         )
+        set_global_generator_state(generators)
         if stream == "val":
             self._take_evaluation(result)
         return result
 
     def _take_evaluation(self, result: EvaluationResult) -> None:
         self.n_evaluations += 1
-        self.last_evaluation = result
         record = self.recorder.record
         record("val/time/seconds", result.seconds)
         record("val/roll/n_episodes", float(len(result.returns)))
         record("val/roll/n_unfinished", float(result.n_unfinished))
-        if result.mean is None:
+        if result.mean is None or result.n_unfinished:
+            # The episodes that did finish are the short ones: their mean is not the policy's.
+            _log.warning(
+                "evaluation at epoch %d: %d of %d episodes did not finish; it counts for nothing",
+                self.counters.epoch,
+                result.n_unfinished,
+                result.n_unfinished + len(result.returns),
+            )
             return
         if self.best_return is None or result.mean > self.best_return:
             self.best_return = result.mean
@@ -387,6 +412,7 @@ class BaseAgent(LightningModule):
             "format_version": 1,
             "algo_id": self.config.algo_id,
             "config_id": self.config.config_id,
+            "device": self.config.device,
             "spaces": self.describe_spaces(),
             "policy": self.policy.state_dict(),
             "optimizer": self.optimizer.state_dict(),

@@ -15,11 +15,11 @@ GRACE_SECONDS = 20
 
 
 class RunInterruptedError(RunFailedError):
-    """Training was stopped in the middle of an epoch; that epoch's work is lost."""
+    """The process was told to leave at once; what is not saved yet is lost."""
 
-    def __init__(self, signal_number: int) -> None:
+    def __init__(self, signal_number: int, *, where: str) -> None:
         name = signal.Signals(signal_number).name
-        super().__init__(f"stopped by {name} in the middle of an epoch")
+        super().__init__(f"stopped by {name} {where}")
         self.exit_code = 128 + signal_number
 
 
@@ -38,7 +38,13 @@ class StopSignals:
         """
         self._request_stop = request_stop
         self._previous: dict[int, Any] = {}
+        self._is_over = False
         self.received: int | None = None
+
+    def training_is_over(self) -> None:
+        """Everything is saved: from here on a first signal only asks to come to an end."""
+        signal.alarm(0)
+        self._is_over = True
 
     def install(self) -> None:
         """Take over the signals; called when training starts, after Lightning took SIGTERM."""
@@ -56,9 +62,18 @@ class StopSignals:
     def _handle(self, number: int, frame: FrameType | None) -> None:
         del frame
         if self.received is not None:
-            raise RunInterruptedError(self.received)
+            where = "after training" if self._is_over else "in the middle of an epoch"
+            raise RunInterruptedError(self.received, where=where)
         self.received = number
         name = signal.Signals(number).name
+        if self._is_over:
+            print(
+                f"\n{name}: training is over and saved, the final test is running; "
+                "once more leaves at once",
+                file=sys.stderr,
+                flush=True,
+            )
+            return
         print(
             f"\n{name}: stopping after this epoch (at most {GRACE_SECONDS} s); "
             "once more stops at once and loses the epoch",

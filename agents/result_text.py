@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from utils.rollouts import EvaluationResult
@@ -80,4 +81,4 @@ def describe_evaluation(result: EvaluationResult) -> str:
 
 def run_reference(run: Run) -> str:
     """Return what a person types to name the run: its id in `runs/`, its path elsewhere."""
-    return run.id if str(run.path.parent) == "runs" else str(run.path)
+    return run.id if str(run.path.parent) == "runs" else shlex.quote(str(run.path))

@@ -28,6 +28,7 @@ from utils.errors import CheckpointError, ConfigError, StorageError, UserError
 from utils.reports import write_report
 from utils.rollouts import EvaluationResult
 from utils.run import Run
+from utils.run.lock import RunLock
 from utils.run.plan import TrainingPlan
 from utils.spaces import spaces_differ
 from utils.storage import storage_errors, write_json
@@ -46,43 +47,72 @@ def train(plan: TrainingPlan) -> int:
     Raises:
         UserError: What went wrong, in one line; the run is marked as failed.
     """
-    config = resolve_machine(plan.config, is_debug=plan.is_debug or is_debugger_attached())
+    config = resolve_machine(plan.config, plan)
     torch.set_num_threads(config.torch_threads)
     torch.autograd.set_detect_anomaly(plan.is_debug)
+    if plan.resumed_run is None:
+        return _begin_run(config, plan)
+    with RunLock(plan.resumed_run.path):
+        return _go_on_with_run(plan.resumed_run, config, plan)
+
+
+def _begin_run(config: Config, plan: TrainingPlan) -> int:
     state = None if plan.checkpoint is None else load_checkpoint(plan.checkpoint)
     agent = build_agent(config)
     try:
         if state is not None:
             _check_fits(state, agent, source=plan.checkpoint)
-        run = plan.resumed_run or Run.create(
+            load_policy_state(agent.policy, state, source=plan.checkpoint)
+        run = Run.create(
             plan.runs_dir, config_id=config.config_id, config_dict=plan.config.to_dict()
         )
-        if plan.resumed_run is not None and run.read_config_dict() != plan.config.to_dict():
-            write_json(run.config_path, plan.config.to_dict())  # it trains for longer now
         agent.run = run
-        try:
-            return _Session(run, agent, plan, state).work()
-        except UserError as error:
-            if isinstance(error, ConfigError) and plan.resumed_run is None:
-                shutil.rmtree(run.path)  # nothing was trained: nothing half-made stays behind
-            raise
+        with RunLock(run.path):
+            try:
+                return _Session(run, agent, plan).work()
+            except UserError as error:
+                if error.exit_code == UserError.exit_code and agent.counters.epoch == 0:
+                    shutil.rmtree(run.path)  # nothing was trained: nothing half-made stays
+                raise
     finally:
         agent.close()
 
 
-def resolve_machine(config: Config, *, is_debug: bool) -> Config:
+def _go_on_with_run(run: Run, config: Config, plan: TrainingPlan) -> int:
+    assert plan.checkpoint is not None
+    state = load_checkpoint(plan.checkpoint)
+    is_spent = state["counters"]["timesteps"] >= config.max_timesteps
+    if is_spent and run.read_status()["status"] == "completed":
+        raise ConfigError(
+            f"run '{run.id}' has made its {config.max_timesteps:,} timesteps; "
+            "give a larger --max-timesteps to train it further"
+        )
+    agent = build_agent(config, run=run)
+    try:
+        _check_fits(state, agent, source=plan.checkpoint)
+        if run.read_config_dict() != plan.config.to_dict():
+            write_json(run.config_path, plan.config.to_dict())  # it trains for longer now
+        return _Session(run, agent, plan, state).work()
+    finally:
+        agent.close()
+
+
+def resolve_machine(config: Config, plan: TrainingPlan) -> Config:
     """Replace `device: auto` by what is there; under a debugger, use one in-process environment.
+
+    A resumed run keeps its environments, and goes on without CUDA where there is none.
 
     Raises:
         ConfigError: CUDA is asked for and absent.
     """
     has_cuda = torch.cuda.is_available()
-    if config.device == "cuda" and not has_cuda:
+    is_resumed = plan.resumed_run is not None
+    if config.device == "cuda" and not has_cuda and not is_resumed:
         raise ConfigError("device: cuda, but torch finds no CUDA device here; use cpu or auto")
     changes: dict[str, Any] = {}
-    if config.device == "auto":
+    if config.device == "auto" or not has_cuda:
         changes["device"] = "cuda" if has_cuda else "cpu"
-    if is_debug:
+    if (plan.is_debug or is_debugger_attached()) and not is_resumed:
         changes |= {"n_envs": 1, "vectorization": "sync"}
         if "batch_size" in type(config).model_fields:
             changes["batch_size"] = 1.0
@@ -103,7 +133,11 @@ class _Session:
     """One process's work on one run: it begins or goes on, fits, tests, and says how it ended."""
 
     def __init__(
-        self, run: Run, agent: BaseAgent, plan: TrainingPlan, state: dict[str, Any] | None
+        self,
+        run: Run,
+        agent: BaseAgent,
+        plan: TrainingPlan,
+        state: dict[str, Any] | None = None,
     ) -> None:
         self.run = run
         self.agent = agent
@@ -119,11 +153,16 @@ class _Session:
         with storage_errors(self.run.log_path):
             log_file = logging.FileHandler(self.run.log_path)
         log_file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        handlers_before = list(_log.handlers)
         _log.addHandler(log_file)
         _log.setLevel(logging.INFO)
         try:
             self._begin()
-            self._fit()
+            if self.agent.counters.timesteps < self.agent.config.max_timesteps:
+                self._fit()
+            else:  # the last process was lost in its final test
+                self.agent.stop_reason = "max_timesteps reached"
+                self._tell_result()
             return self._end()
         except BaseException as error:
             is_stopped = self.signals.received is not None or isinstance(error, KeyboardInterrupt)
@@ -136,7 +175,8 @@ class _Session:
             raise
         finally:
             self.signals.restore()
-            _log.removeHandler(log_file)
+            for handler in [h for h in _log.handlers if h not in handlers_before]:
+                _log.removeHandler(handler)
             log_file.close()
 
     def _begin(self) -> None:
@@ -148,17 +188,20 @@ class _Session:
             vectorization=agent.train_env.vectorization_name,
             max_timesteps=agent.config.max_timesteps,
         )
-        if plan.resumed_run is not None:
-            self._go_on()
-        elif self.state is not None:
-            load_policy_state(agent.policy, self.state, source=plan.checkpoint)
+        if self.state is not None:
+            self._go_on(self.state)
         if not plan.is_quiet:
             _say(describe_start(run, agent, plan))
 
-    def _go_on(self) -> None:
-        assert self.state is not None
+    def _go_on(self, state: dict[str, Any]) -> None:
         agent = self.agent
-        n_lost = agent.load_checkpoint_state(self.state)
+        n_lost = agent.load_checkpoint_state(state)
+        if state["device"] != agent.config.device:
+            print(
+                f"note: the run was trained on {state['device']} and goes on on "
+                f"{agent.config.device}, with other random numbers",
+                file=sys.stderr,
+            )
         if n_lost:
             print(
                 f"note: {n_lost} of {agent.train_env.num_envs} environments could not be restored; "
@@ -166,11 +209,6 @@ class _Session:
                 file=sys.stderr,
             )
         self.first_timestep = agent.counters.timesteps
-        if self.first_timestep >= agent.config.max_timesteps:
-            raise ConfigError(
-                f"run '{self.run.id}' has made its {agent.config.max_timesteps:,} timesteps; "
-                "give a larger --max-timesteps to train it further"
-            )
 
     def _fit(self) -> None:
         agent, config = self.agent, self.agent.config
@@ -181,7 +219,7 @@ class _Session:
             first_timestep=self.first_timestep,
             is_quiet=self.plan.is_quiet,
         )
-        if self.plan.resumed_run is not None and self.state is not None:
+        if self.state is not None:
             for callback in callbacks:
                 if stored := self.state["callbacks"].get(type(callback).__name__):
                     callback.load_state_dict(stored)
@@ -194,6 +232,7 @@ class _Session:
         agent = self.agent
         if self.signals.received is not None:
             return
+        self.signals.training_is_over()
         self.results = _test(self.run, agent)
         seconds = time.perf_counter() - self.started
         record = _results_record(agent, self.results, seconds=seconds)
@@ -225,6 +264,7 @@ class _Session:
             run,
             agent.config,
             results=self.results,
+            threshold=resolve_reward_threshold(agent.config, agent.train_env),
             stop_reason=agent.stop_reason,
             seconds=time.perf_counter() - self.started,
         )

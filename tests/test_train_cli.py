@@ -24,6 +24,7 @@ from tests.helpers.commands import (
 )
 from utils.config import load_config_json
 from utils.run import Run
+from utils.run.lock import RunLock
 
 HEAVY = ("torch", "lightning", "gymnasium", "numpy", "numba", "matplotlib", "av", "wandb")
 
@@ -140,13 +141,47 @@ def test_what_cannot_be_trained_leaves_nothing(arguments, fault, expected, tmp_p
 def test_a_run_that_is_being_trained_is_not_resumed(tmp_path):
     train(*small(max_timesteps=256), runs_dir=tmp_path)
     run = only_run(tmp_path)
-    run.write_status("running")  # this process is the one that trains it
-    finished = train("--resume", run.id, "--max-timesteps", "512", runs_dir=tmp_path)
+    with RunLock(run.path):
+        finished = train("--resume", run.id, "--max-timesteps", "512", runs_dir=tmp_path)
     (line,) = error_lines(finished)
     assert finished.code == 2
-    assert str(os.getpid()) in line
-    assert "still being trained" in line
-    assert run.read_status()["status"] == "running"
+    assert "is being trained by another process" in line
+    assert run.read_status()["status"] == "completed"
+    assert run.read_config_dict()["max_timesteps"] == 256
+
+
+def test_a_run_whose_machine_went_away_is_resumed(tmp_path):
+    train(*small(max_timesteps=256), runs_dir=tmp_path)
+    run = only_run(tmp_path)
+    record = json.loads(run.status_path.read_text())
+    run.status_path.write_text(json.dumps(record | {"status": "running", "host": "elsewhere"}))
+    finished = train("--resume", run.id, "--max-timesteps", "512", runs_dir=tmp_path)
+    assert finished.code == 0, finished.err
+    assert run.read_status()["status"] == "completed"
+
+
+def test_a_run_that_was_lost_in_its_final_test_is_completed(tmp_path):
+    train(*small(max_timesteps=256), runs_dir=tmp_path)
+    run = only_run(tmp_path)
+    expected = json.loads(run.results_path.read_text())["test"]["last"]["returns"]
+    run.results_path.unlink()
+    record = json.loads(run.status_path.read_text())
+    run.status_path.write_text(json.dumps(record | {"status": "running", "pid": 2**22 + 1}))
+    finished = train("--resume", run.id, runs_dir=tmp_path)
+    assert finished.code == 0, finished.err
+    assert run.read_status()["status"] == "completed"
+    assert json.loads(run.results_path.read_text())["test"]["last"]["returns"] == expected
+
+
+def test_a_run_does_not_become_shorter(tmp_path):
+    train(*small(max_timesteps=256), runs_dir=tmp_path)
+    run = only_run(tmp_path)
+    finished = train("--resume", run.id, "--max-timesteps", "128", runs_dir=tmp_path)
+    (line,) = error_lines(finished)
+    assert finished.code == 2
+    assert "less than the 256" in line
+    assert run.read_config_dict()["max_timesteps"] == 256
+    assert run.read_status()["status"] == "completed"
 
 
 def test_a_run_of_another_config_is_not_resumed(tmp_path):

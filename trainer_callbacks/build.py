@@ -76,5 +76,5 @@ def build_callbacks(
 
 def _has_work(callback: Callback, config: Any) -> bool:
     if isinstance(callback, VideoLogger):
-        return config.video != "none" and config.evaluates
+        return config.video == "last" or (config.video != "none" and config.evaluates)
     return config.evaluates or not isinstance(callback, WarmupEval)

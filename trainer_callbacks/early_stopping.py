@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 from typing import Any
 
 from lightning.pytorch import Callback, Trainer
@@ -32,7 +31,6 @@ class EarlyStopping(Callback):
         """
         super().__init__()
         self._threshold = reward_threshold
-        self._recent: collections.deque[tuple[float, float]] = collections.deque()
 
     @override
     def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
@@ -52,15 +50,10 @@ class EarlyStopping(Callback):
         if config.early_stop_on_eval_reward:
             self._stop_if_reached(pl_module, row.get("val/roll/ep_rew_mean"), "evaluation")
         if config.early_stop_on_train_reward:
-            self._stop_if_reached(pl_module, self._training_mean(row), "training")
-
-    @override
-    def state_dict(self) -> dict[str, Any]:
-        return {"recent": [list(entry) for entry in self._recent]}
-
-    @override
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self._recent = collections.deque((n, mean) for n, mean in state_dict["recent"])
+            # The metric is the mean of the last 100 episodes, once there were as many.
+            is_full = pl_module.counters.episodes >= SOLVED_EPISODES
+            mean = row.get("train/roll/ep_rew_mean") if is_full else None
+            self._stop_if_reached(pl_module, mean, "training")
 
     def _stop_if_reached(self, agent: Any, value: float | None, which: str) -> None:
         assert self._threshold is not None
@@ -68,16 +61,3 @@ class EarlyStopping(Callback):
             agent.request_stop(
                 f"mean return in {which} {value:.2f} reached the threshold {self._threshold:g}"
             )
-
-    def _training_mean(self, row: dict[str, float]) -> float | None:
-        """Return the mean over the newest epochs that hold 100 episodes; None for fewer."""
-        n_episodes, mean = row.get("train/roll/n_episodes"), row.get("train/roll/ep_rew_mean")
-        recent = self._recent
-        if n_episodes and mean is not None:
-            recent.append((n_episodes, mean))
-        total = sum(n for n, _ in recent)
-        while recent and total - recent[0][0] >= SOLVED_EPISODES:
-            total -= recent.popleft()[0]
-        if total < SOLVED_EPISODES:
-            return None
-        return sum(n * mean for n, mean in recent) / total

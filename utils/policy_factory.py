@@ -178,6 +178,12 @@ class ActorCritic(nn.Module):
         logprob, entropy = self.distribution.logprob_and_entropy(parameters, action)
         return PolicyEvaluation(logprob, entropy, value)
 
+    def action_std(self) -> float | None:
+        """Return the mean standard deviation of continuous actions; None for discrete ones."""
+        if not isinstance(self.actor_head, NormalHead):
+            return None
+        return float(self.actor_head.log_std.detach().exp().mean())
+
     def predict_value(self, observation: Observation) -> Tensor:
         """Return V(observation), (B,); zeros without a critic."""
         if self.critic_head is None:

@@ -6,7 +6,6 @@ Schulman et al. 2017, "Proximal Policy Optimization Algorithms", algorithm 1.
 from __future__ import annotations
 
 import gymnasium as gym
-import torch
 from torch import Tensor
 from typing_extensions import override
 
@@ -21,7 +20,6 @@ from agents.ppo.ppo_losses import (
 from agents.rollout_setup import build_collector, build_rollout_buffer
 from utils.config import PPOConfig
 from utils.dataloaders import RolloutSource
-from utils.optimization import build_optimizer
 from utils.policy_factory import ActorCritic, build_policy, policy_settings_from_config
 from utils.returns import explained_variance, generalized_advantage, standardize
 from utils.rollouts import Minibatch, RolloutBuffer
@@ -63,15 +61,6 @@ class PPOAgent(BaseAgent):
         )
 
     @override
-    def build_optimizer(self) -> torch.optim.Optimizer:
-        return build_optimizer(
-            self.config.optimizer,
-            self.policy.parameters(),
-            lr=self.hyperparameters["policy_lr"],
-            kwargs=self.config.optimizer_kwargs,
-        )
-
-    @override
     def compute_targets(self, buffer: RolloutBuffer) -> tuple[Tensor, Tensor]:
         rows = buffer.rows
         advantage, returns = generalized_advantage(
@@ -86,9 +75,12 @@ class PPOAgent(BaseAgent):
         explained = float(explained_variance(value=rows(buffer.value), returns=returns))
         if explained == explained:  # undefined where the returns do not vary
             self.recorder.record("train/ppo/explained_variance", explained)
-        if self.config.normalize_advantages == "rollout":
-            advantage = standardize(advantage)
         return advantage, returns
+
+    @override
+    def scale_advantage(self, advantage: Tensor) -> Tensor:
+        is_wanted = self.config.normalize_advantages == "rollout"
+        return standardize(advantage) if is_wanted else advantage
 
     @override
     def losses_for_batch(self, minibatch: Minibatch) -> UpdateLosses:

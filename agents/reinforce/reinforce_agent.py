@@ -7,7 +7,6 @@ Learning"; Sutton and Barto 2018, section 13.3, and 13.4 for the baseline.
 from __future__ import annotations
 
 import gymnasium as gym
-import torch
 from torch import Tensor
 from typing_extensions import override
 
@@ -17,7 +16,6 @@ from agents.rollout_setup import build_collector, build_rollout_buffer
 from utils.config import REINFORCEConfig
 from utils.dataloaders import RolloutSource
 from utils.errors import ConfigError
-from utils.optimization import build_optimizer
 from utils.policy_factory import ActorCritic, build_policy, policy_settings_from_config
 from utils.returns import episode_return, explained_variance, reward_to_go, standardize
 from utils.rollouts import Minibatch, RolloutBuffer
@@ -63,15 +61,6 @@ class REINFORCEAgent(BaseAgent):
             batch_size=lambda: buffer.n_samples,
             n_passes=1,
             seed=derive_seed(config.seed, "minibatch"),
-        )
-
-    @override
-    def build_optimizer(self) -> torch.optim.Optimizer:
-        return build_optimizer(
-            self.config.optimizer,
-            self.policy.parameters(),
-            lr=self.hyperparameters["policy_lr"],
-            kwargs=self.config.optimizer_kwargs,
         )
 
     @override

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -190,15 +191,19 @@ def test_weights_to_begin_with_are_all_that_is_taken(tmp_path):
     assert all_finite(ours["policy"])
 
 
+def resolve(config, **changes):
+    return resolve_machine(config, TrainingPlan(config=config, runs_dir=Path("runs"), **changes))
+
+
 def test_a_device_is_chosen_or_refused():
-    auto = resolve_machine(make_config(device="auto"), is_debug=False)
+    auto = resolve(make_config(device="auto"))
     assert auto.device == ("cuda" if torch.cuda.is_available() else "cpu")
     if not torch.cuda.is_available():
         with pytest.raises(ConfigError, match="no CUDA device"):
-            resolve_machine(make_config(device="cuda"), is_debug=False)
+            resolve(make_config(device="cuda"))
 
 
 def test_debugging_means_one_environment_and_one_batch():
-    config = resolve_machine(make_config(vectorization="async", batch_size=16), is_debug=True)
+    config = resolve(make_config(vectorization="async", batch_size=16), is_debug=True)
     assert (config.n_envs, config.vectorization) == (1, "sync")
     assert config.resolved_batch_size == config.rollout_size == 8

@@ -148,6 +148,7 @@ def _contradictions(given: argparse.Namespace) -> list[str]:
         changes = {
             "--set": given.set,
             "--seed": given.seed,
+            "--debug": given.debug,
             "--wandb-sweep": given.wandb_sweep,
         }
         problems += [

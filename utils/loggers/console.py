@@ -103,6 +103,11 @@ class ConsoleWriter:
         else:
             self._put_line(text)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the table is still being drawn."""
+        return self._is_open
+
     def truncate_after(self, epoch: int) -> None:
         """Do nothing: what was shown stays shown."""
 
@@ -181,8 +186,11 @@ class ConsoleHandler(logging.Handler):
         self._console = console
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show one record above the table."""
-        self._console.message(self.format(record))
+        """Show one record above the table; on standard error once the table is finished."""
+        if self._console.is_open:
+            self._console.message(self.format(record))
+        elif record.levelno == logging.WARNING:  # an error is told by whoever ends the program
+            print(f"warning: {self.format(record)}", file=sys.stderr)
 
 
 def _alert_line(alert: Alert) -> str:

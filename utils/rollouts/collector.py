@@ -83,13 +83,13 @@ class Collector:
         """Fill the buffer with `n_steps` vector steps, going on where the last rollout stopped."""
         buffer.begin(n_steps)
         self._finals.clear()
-        finished: list[float] = []
+        returns: list[float] = []
         for t in range(n_steps):
-            outcome = self._write_step(buffer, t)
-            if outcome.finished is not None:
-                finished += outcome.finished.returns.tolist()
+            finished = self._write_step(buffer, t).finished
+            if finished is not None:
+                returns += finished.returns.tolist()
         self._write_next_values(buffer)
-        return self._summarize(n_steps, finished)
+        return self._summarize(n_steps, returns)
 
     @torch.inference_mode()
     def collect_episodes(self, buffer: RolloutBuffer, *, n_episodes: int) -> RolloutSummary:
@@ -107,7 +107,7 @@ class Collector:
             self.reward_normalizer.running_return.zero_()
         buffer.begin(buffer.capacity)
         self._finals.clear()
-        finished: list[float] = []
+        returns: list[float] = []
         remaining = np.full(self.env.num_envs, n_episodes)
         t = 0
         while remaining.any():
@@ -115,13 +115,13 @@ class Collector:
             active = remaining > 0
             buffer.is_valid[t] = torch.from_numpy(active)
             outcome = self._write_step(buffer, t, is_counted=active)
-            remaining -= (outcome.terminated | outcome.truncated) & active
+            remaining -= outcome.over & active
             if outcome.finished is not None:
-                finished += outcome.finished.returns.tolist()
+                returns += outcome.finished.returns.tolist()
             t += 1
         buffer.shorten(t)
         self._write_next_values(buffer)
-        return self._summarize(t, finished)
+        return self._summarize(t, returns)
 
     def _write_step(
         self, buffer: RolloutBuffer, t: int, *, is_counted: np.ndarray | None = None
@@ -165,15 +165,15 @@ class Collector:
     def _predict(self, raw: Observation) -> Tensor:
         return self.policy.predict_value(self.policy.normalize(raw)).cpu()
 
-    def _summarize(self, n_vec_steps: int, finished: list[float]) -> RolloutSummary:
+    def _summarize(self, n_vec_steps: int, returns: list[float]) -> RolloutSummary:
         tracker = self.stepper.tracker
         return RolloutSummary(
             n_timesteps=n_vec_steps * self.env.num_envs,
             n_vec_steps=n_vec_steps,
-            n_episodes=len(finished),
+            n_episodes=len(returns),
+            last_returns=returns,
             episode_returns=list(tracker.window_returns),
             episode_lengths=list(tracker.window_lengths),
-            last_returns=finished,
         )
 
     def state_dict(self) -> dict[str, Any]:
@@ -183,6 +183,7 @@ class Collector:
             "tracker": self.stepper.tracker.state_dict(),
             "n_vec_steps": self.stepper.n_vec_steps,
             "generator": self.generator.get_state(),
+            "generator_device": self.device.type,
         }
         if self.reward_normalizer is not None:
             state["reward_normalizer"] = self.reward_normalizer.state_dict()
@@ -199,7 +200,10 @@ class Collector:
         self.stepper.take(observation)
         self.stepper.n_vec_steps = state["n_vec_steps"]
         self.stepper.tracker.load_state_dict(state["tracker"])
-        self.generator.set_state(state["generator"])
+        if state["generator_device"] == self.device.type:
+            self.generator.set_state(state["generator"])
+        else:  # the generators of other devices draw other numbers
+            self.generator.manual_seed(self.generator.initial_seed() + state["n_vec_steps"])
         lost = np.flatnonzero(~restored)
         if self.reward_normalizer is not None:
             self.reward_normalizer.load_state_dict(state["reward_normalizer"])

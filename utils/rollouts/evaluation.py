@@ -80,7 +80,8 @@ def evaluate_policy(
         deterministic: Greedy actions rather than samples.
         device: Where the policy lives.
         timeout_seconds: Wall-clock limit; what is unfinished then is reported as such.
-        max_episode_steps: Give up on an episode that is longer, likewise reported.
+        max_episode_steps: An environment whose episode gets longer is given up: that episode and
+            the rest of its quota are reported as unfinished.
 
     Returns:
         The finished episodes in the order of environments, then time.

@@ -27,6 +27,8 @@ class Outcome(NamedTuple):
     """(N,) bool"""
     truncated: np.ndarray
     """(N,) bool"""
+    over: np.ndarray
+    """(N,) bool, the episode of the unwrapped environment ended; wrappers may end it earlier."""
     infos: dict[str, Any]
     finished: FinishedEpisodes | None
     """Counted episodes of the unwrapped environments that ended, with raw returns."""
@@ -101,7 +103,7 @@ class Stepper:
             over = terminated | truncated
         raw_reward = infos.get("raw_reward", reward)
         finished = self.tracker.update(raw_reward, over, is_counted=is_counted)
-        return Outcome(reward, terminated, truncated, infos, finished)
+        return Outcome(reward, terminated, truncated, over, infos, finished)
 
     def _check_finite(
         self, quantity: str, values: ObservationArray, *, rows: np.ndarray | None = None

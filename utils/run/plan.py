@@ -8,6 +8,7 @@ from pathlib import Path
 from utils.config import Config, config_from_dict, load_config, load_config_json
 from utils.config.cli import TrainArgs
 from utils.errors import ConfigError
+from utils.run.lock import RunLock
 from utils.run.registry import split_reference
 from utils.run.run import Run
 
@@ -51,13 +52,9 @@ def plan_training(args: TrainArgs) -> TrainingPlan:
 
 
 def _plan_resume(args: TrainArgs, runs_dir: Path) -> TrainingPlan:
-    run = Run.open(args.resume, runs_dir=runs_dir)
-    status = run.read_status()
-    if status["status"] == "running":
-        raise ConfigError(
-            f"run '{run.id}' is still being trained by process {status.get('pid')}: "
-            "stop it before resuming it"
-        )
+    reference, name = split_reference(args.resume)
+    run = Run.open(reference, runs_dir=runs_dir)
+    RunLock(run.path).release()  # tell at once if it is taken; training takes it again
     config = load_config_json(run.config_path)
     if args.config_id is not None and args.config_id != config.config_id:
         raise ConfigError(
@@ -68,7 +65,7 @@ def _plan_resume(args: TrainArgs, runs_dir: Path) -> TrainingPlan:
         config=_lengthen(config, args),
         runs_dir=runs_dir,
         resumed_run=run,
-        checkpoint=run.checkpoint("@last"),
+        checkpoint=run.checkpoint(name or "@last"),
         is_quiet=args.quiet,
         is_debug=args.debug,
     )
@@ -78,4 +75,12 @@ def _lengthen(config: Config, args: TrainArgs) -> Config:
     """Apply --max-timesteps, the one setting of a run that may change when it is resumed."""
     changes = {override.path[0]: override.value for override in args.overrides}
     assert changes.keys() <= {"max_timesteps"}, changes
-    return config_from_dict(config.to_dict() | changes, source="--resume") if changes else config
+    if not changes:
+        return config
+    longer = config_from_dict(config.to_dict() | changes, source="--resume")
+    if longer.max_timesteps < config.max_timesteps:
+        raise ConfigError(
+            f"--max-timesteps {longer.max_timesteps:,} is less than the {config.max_timesteps:,} "
+            "that the run was made for; a resumed run can only become longer"
+        )
+    return longer
