@@ -269,13 +269,6 @@ class Config(BaseModel):
         return self.eval_n_envs or min(self.eval_episodes, 16)
 
     @property
-    def stop_threshold(self) -> float | None:
-        """Raw return that the config names as its goal; None: ask the environment."""
-        if self.reward_threshold is not None:
-            return self.reward_threshold
-        return self.spec.solved_threshold
-
-    @property
     def hyperparameters(self) -> dict[str, Schedulable]:
         """The settings that may follow a schedule and are not null, by name."""
         marked = (

@@ -24,6 +24,7 @@ def write_report(
     config: Config,
     *,
     results: Mapping[str, EvaluationResult],
+    threshold: float | None,
     stop_reason: str,
     seconds: float,
 ) -> Path:
@@ -33,6 +34,7 @@ def write_report(
         run: Its metrics, alerts, facts, checkpoints and videos are read.
         config: The config that it was trained with.
         results: Test of the `best` and the `last` policy; empty where none was made.
+        threshold: Mean return at which the task counts as solved; None where none is known.
         stop_reason: Why training ended.
         seconds: Wall time of the process from the start of training, test included.
 
@@ -43,7 +45,6 @@ def write_report(
         StorageError: A file cannot be written.
     """
     rows = read_jsonl(run.metrics_jsonl)
-    threshold = config.stop_threshold
     if rows:
         write_bytes(run.path / CURVES_NAME, draw_curves(rows, threshold=threshold), sync=False)
     timesteps = rows[-1]["timesteps"] if rows else 0

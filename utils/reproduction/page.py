@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from utils.config import load_config
+from utils.environment import resolve_reward_threshold
+from utils.environment.families.standard import find_spec
 from utils.reports.sections import markdown_table
 from utils.reproduction.entries import SOURCES, Entry
 from utils.reproduction.summary import Summary
@@ -63,7 +65,8 @@ def write_page(
 
 
 def _row(entry: Entry, summary: Summary) -> tuple[str, ...]:
-    threshold = load_config(entry.config_id).stop_threshold
+    config = load_config(entry.config_id)
+    threshold = resolve_reward_threshold(config, find_spec(config.env_id))
     goal, n_seeds = entry.goal, len(summary.seeds)
     return (
         entry.config_id,

@@ -140,7 +140,4 @@ def test_what_is_resolved_from_other_settings():
     assert make(eval_episodes=10).resolved_eval_n_envs == 10
     assert make(eval_episodes=40).resolved_eval_n_envs == 16
     assert make(eval_episodes=40, eval_n_envs=20).resolved_eval_n_envs == 20
-    assert make().stop_threshold is None
-    assert make(spec={"solved_threshold": 475}).stop_threshold == 475
-    assert make(spec={"solved_threshold": 475}, reward_threshold=0.0).stop_threshold == 0
     assert "rollout_size" not in make().to_dict()

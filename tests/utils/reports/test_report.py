@@ -24,7 +24,12 @@ def run(tmp_path):
 
 
 def write(run, **changes):
-    options = {"results": {"best": RESULT, "last": RESULT}, "stop_reason": "done", "seconds": 75.0}
+    options = {
+        "results": {"best": RESULT, "last": RESULT},
+        "threshold": None,
+        "stop_reason": "done",
+        "seconds": 75.0,
+    }
     return write_report(run, make_config(), **(options | changes))
 
 
@@ -55,6 +60,12 @@ def test_the_report_holds_every_part_and_links_what_exists(run):
     assert "(curves.png)" in text
     assert (run.path / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert f"--run-id {run.id}" in text
+
+
+def test_the_threshold_is_the_one_that_the_run_stopped_by(run):
+    assert "counts as solved" not in write(run).read_text()
+    text = write(run, threshold=4.5).read_text()
+    assert "The task counts as solved at a mean return of 4.5." in text
 
 
 def test_a_run_without_epochs_tests_or_videos_has_a_report_too(tmp_path):

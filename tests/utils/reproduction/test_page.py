@@ -1,3 +1,5 @@
+from utils.config import load_config
+from utils.config.spec import SpecConfig
 from utils.reproduction import Entry, Published, summarize
 from utils.reproduction.page import write_page
 
@@ -46,6 +48,15 @@ def test_a_row_has_its_numbers_beside_the_published_ones():
         "20,000",
         "8 s",
     ]
+
+
+def test_where_the_config_names_no_threshold_the_environments_own_is_shown(monkeypatch):
+    def load(config_id):
+        return load_config(config_id).model_copy(update={"spec": SpecConfig()})
+
+    monkeypatch.setattr("utils.reproduction.page.load_config", load)
+    line = next(line for line in page().splitlines() if line.startswith("| CartPole"))
+    assert line.split("|")[6].strip() == "475"  # of gymnasium's registry
 
 
 def test_a_row_without_goal_and_figure_shows_dashes():
