@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from pathlib import Path
 
 from utils.errors import RunNotFoundError
@@ -16,12 +17,20 @@ _MAX_NAMED = 5
 def list_runs(runs_dir: Path | str) -> list[Run]:
     """Return the runs of a folder, newest first.
 
-    A run is a folder with a `config.json`; its age is the age of that file, which is written
-    once, at the start.
+    A run is a folder with a `config.json`. Its age is the date and time at the beginning of its id;
+    of one second, a higher number at the end is newer. Folders with other names are older than all
+    these, by the age of the file, which copying changes.
     """
-    configs = list(Path(runs_dir).glob(f"*/{CONFIG_NAME}"))
-    configs.sort(key=lambda config: (config.stat().st_mtime_ns, config.parent.name), reverse=True)
-    return [Run(config.parent) for config in configs]
+    configs = Path(runs_dir).glob(f"*/{CONFIG_NAME}")
+    return [Run(config.parent) for config in sorted(configs, key=_age_key, reverse=True)]
+
+
+def _age_key(config: Path) -> tuple[str, int, int, str]:
+    name, modified = config.parent.name, config.stat().st_mtime_ns
+    match = re.fullmatch(r"(\d{8}-\d{6})-.*?(?:-(\d+))?", name)
+    if match is None:
+        return "", 0, modified, name
+    return match[1], int(match[2] or 1), modified, name
 
 
 def split_reference(reference: str) -> tuple[str, str | None]:

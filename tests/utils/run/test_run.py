@@ -79,6 +79,29 @@ def test_newest_goes_by_creation_not_by_name(tmp_path):
     assert Run.open("@last", runs_dir=tmp_path) == second
 
 
+def test_age_goes_by_the_name_then_the_number_then_the_config_file(tmp_path):
+    oldest_first = [
+        "copy-of-20300102-030405-a-b",  # names of people: all older, by the age of the config
+        "a-name-of-ours",
+        "20291231-235959-z-z",
+        "20300102-030405-a-b",
+        "20300102-030405-a-b-2",
+        "20300102-030405-a-b-9",
+        "20300102-030405-a-b-10",
+        "20300102-030406-a-b",
+    ]
+    for i, name in enumerate(oldest_first):
+        run = Run(tmp_path / name)
+        run.path.mkdir()
+        run.config_path.write_text("{}")
+        # Copying scrambles these ages, and a run that is lengthened writes the file anew.
+        age = 10**18 + (i if i < 2 else -i)
+        os.utime(run.config_path, ns=(age, age))
+    assert [run.id for run in list_runs(tmp_path)] == oldest_first[::-1]
+    newest = Run.open("@last", runs_dir=tmp_path, needs_checkpoint=False)
+    assert newest.id == oldest_first[-1]
+
+
 def test_open_by_id_prefix_and_path(tmp_path):
     run = make_run(tmp_path)
     twin = Run(tmp_path / f"{run.id}-2")
