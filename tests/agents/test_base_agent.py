@@ -10,12 +10,14 @@ import pytest
 import torch
 from lightning.pytorch import Callback
 
+from agents import base_agent
 from agents.base_agent import hyperparameters_at
 from tests.helpers.agents import begin, make_agent, train_epochs
 from tests.helpers.saved_states import all_finite, state_differences
 from utils.checkpoints import load_checkpoint, save_checkpoint
 from utils.errors import ConfigError, DivergedError
 from utils.metrics import Counters
+from utils.seeding import global_generator_state
 from utils.trainer_factory import build_trainer
 
 
@@ -230,3 +232,54 @@ def test_an_agent_that_cannot_be_built_leaves_no_process():
     with pytest.raises(ConfigError, match="normalize_obs"):
         make_agent("Identity", vectorization="async", n_workers=1, normalize_obs="rolling")
     assert multiprocessing.active_children() == []
+
+
+def test_an_evaluation_that_is_not_whole_counts_for_nothing(caplog):
+    agent = make_agent("Counting", eval_max_episode_steps=10, eval_episodes=2)
+    agent.evaluate()
+    whole = agent.recorder.flush()
+    assert whole["val/roll/n_unfinished"] == 0
+    assert "val/roll/ep_rew_mean" in whole
+    agent.close()
+    agent = make_agent(
+        "Counting", env_kwargs={"length": 40}, eval_max_episode_steps=10, eval_episodes=2
+    )
+    agent.evaluate()
+    row = agent.recorder.flush()
+    assert row["val/roll/n_unfinished"] == 2
+    assert "val/roll/ep_rew_mean" not in row
+    assert agent.best_return is None
+
+
+def test_evaluation_leaves_global_generators_alone(monkeypatch):
+    agent = make_agent("Counting")
+    evaluate = base_agent.evaluate_policy
+
+    def greedy_for_numbers(*args, **kwargs):
+        np.random.rand()  # noqa: NPY002 - what a third-party environment may do
+        random.random()
+        torch.rand(1)
+        return evaluate(*args, **kwargs)
+
+    monkeypatch.setattr(base_agent, "evaluate_policy", greedy_for_numbers)
+    before = global_generator_state()
+    agent.evaluate()
+    assert state_differences(before, global_generator_state()) == []
+    agent.close()
+
+
+def test_rollouts_of_whole_games_hold_all_lives():
+    agent = make_agent(
+        "Lives",
+        algo_id="reinforce",
+        env_wrappers=[{"id": "EpisodicLife"}],
+        max_episode_steps=40,
+    )
+    (row,) = train_epochs(agent, 1)
+    # One game of each of two environments: 3 lives of 10 steps, a reward of 1 each.
+    assert agent.counters.timesteps == 60
+    assert agent.counters.episodes == 2
+    assert row["train/roll/ep_rew_mean"] == 30.0
+    # The learner's episodes end with each life: returns of a life begin at 10 steps to go.
+    assert agent.source.buffer.terminated[:30].sum().item() == 6
+    agent.close()
