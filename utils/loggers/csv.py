@@ -43,10 +43,15 @@ class CsvWriter:
         self._file.append((",".join(cells) + "\n").encode())
 
     def truncate_after(self, epoch: int) -> None:
-        """Remove rows of later epochs, and columns that are empty without them."""
+        """Remove rows of later epochs, and columns that are empty without them.
+
+        Raises:
+            StorageError: A line is damaged; the file is as it was.
+        """
         lines = self._file.read_lines()
-        kept = [line.split(b",") for line in lines[1:] if int(line.split(b",", 1)[0]) <= epoch]
-        if len(kept) == len(lines) - 1 or not lines:
+        rows = [self._parse(line, number) for number, line in enumerate(lines[1:], start=2)]
+        kept = [cells for cells in rows if int(cells[0]) <= epoch]
+        if len(kept) == len(rows):
             return
         filled = [
             i
@@ -55,12 +60,19 @@ class CsvWriter:
         ]
         self._columns = [self._columns[i] for i in filled]
         self._known = _LEFT_OUT.union(self._columns)
-        rows = [b",".join([cells[i] for i in filled]) for cells in kept]
-        self._file.replace([",".join(self._columns).encode(), *rows])
+        shortened = [b",".join([cells[i] for i in filled]) for cells in kept]
+        self._file.replace([",".join(self._columns).encode(), *shortened])
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+    def _parse(self, line: bytes, number: int) -> list[bytes]:
+        """Return the cells of a line, of which the first is an epoch."""
+        cells = line.split(b",")
+        if len(cells) != len(self._columns) or not cells[0].isdigit():
+            raise self._file.damaged(number)
+        return cells
 
     def _add_columns(self, new: list[str]) -> None:
         assert not any("," in key or "\n" in key for key in new), new

@@ -41,9 +41,17 @@ class JsonlWriter:
         self._file.append(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE))
 
     def truncate_after(self, epoch: int) -> None:
-        """Remove rows of later epochs."""
+        """Remove rows of later epochs.
+
+        Raises:
+            StorageError: A line is damaged; the file is as it was.
+        """
         lines = self._file.read_lines()
-        kept = [line for line in lines if orjson.loads(line)["epoch"] <= epoch]
+        rows = _parse(self._file, lines)
+        for number, row in enumerate(rows, start=1):
+            if not isinstance(row.get("epoch"), int):
+                raise self._file.damaged(number)
+        kept = [line for line, row in zip(lines, rows, strict=True) if row["epoch"] <= epoch]
         if len(kept) < len(lines):
             self._file.replace(kept)
 
@@ -58,12 +66,29 @@ def read_jsonl(path: Path) -> list[dict[str, Any]]:
     Returns:
         The rows, with non-finite numbers as floats; empty for a missing file. A last line that
         was cut short is left out.
+
+    Raises:
+        StorageError: Another line is damaged; it is named.
     """
-    rows = [orjson.loads(line) for line in AppendFile(path).read_lines()]
+    file = AppendFile(path)
+    rows = _parse(file, file.read_lines())
     for row in rows:
         for key, value in row.items():
             if isinstance(value, str) and value in _NUMBERS:
                 row[key] = _NUMBERS[value]
+    return rows
+
+
+def _parse(file: AppendFile, lines: list[bytes]) -> list[dict[str, Any]]:
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            row = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise file.damaged(number) from error
+        if not isinstance(row, dict):
+            raise file.damaged(number)
+        rows.append(row)
     return rows
 
 

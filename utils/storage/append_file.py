@@ -46,6 +46,12 @@ class AppendFile:
         lines = self.path.read_bytes().split(b"\n")
         return lines[:-1]
 
+    def damaged(self, number: int) -> StorageError:
+        """Build the error for a line, counted from 1, that does not hold what was written."""
+        return StorageError(
+            f"'{self.path}', line {number}, is damaged and cannot be read: remove that line"
+        )
+
     def replace(self, lines: list[bytes]) -> None:
         """Replace the content at once.
 

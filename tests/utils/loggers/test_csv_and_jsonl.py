@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from utils.errors import StorageError
 from utils.loggers import CsvWriter, JsonlWriter, read_jsonl
 from utils.metrics import MetricsRecorder
 
@@ -157,6 +158,33 @@ def test_read_jsonl_leaves_out_a_line_that_was_cut(tmp_path):
         file.write(b'{"epoch": 2')
     assert [row["epoch"] for row in read_jsonl(path)] == [1]
     assert read_jsonl(tmp_path / "missing.jsonl") == []
+
+
+@pytest.mark.parametrize("damage", [b"\0" * 40, b'{"epoch": 2', b"[2]", b'{"timesteps": 16}', b""])
+def test_a_damaged_line_of_jsonl_is_named(tmp_path, damage):
+    path = tmp_path / "metrics.jsonl"
+    write_epochs(JsonlWriter(path), [1, 2, 3])
+    lines = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([lines[0], damage, lines[2], b""]))
+    before = path.read_bytes()
+    with pytest.raises(StorageError, match=r"metrics\.jsonl', line 2, .* remove that line"):
+        JsonlWriter(path).truncate_after(1)
+    assert path.read_bytes() == before
+    if b"timesteps" not in damage:  # an alert, say, needs no epoch
+        with pytest.raises(StorageError, match=r"metrics\.jsonl', line 2, "):
+            read_jsonl(path)
+
+
+@pytest.mark.parametrize("damage", [b"\0" * 40, b"", b"x,16,1.0"])
+def test_a_damaged_line_of_csv_is_named(tmp_path, damage):
+    path = tmp_path / "metrics.csv"
+    write_epochs(CsvWriter(path), [1, 2, 3])
+    lines = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([*lines[:2], damage, lines[3], b""]))
+    before = path.read_bytes()
+    with pytest.raises(StorageError, match=r"metrics\.csv', line 3, .* remove that line"):
+        CsvWriter(path).truncate_after(1)
+    assert path.read_bytes() == before
 
 
 def test_one_epoch_costs_little(tmp_path):
