@@ -5,6 +5,8 @@ true: `changes_reward = True` obliges it to keep the last step's true reward in 
 `changes_termination = True` to keep in `episode_over` whether the last step ended the true
 episode. Its `reset` leaves both alone. Where it ends an episode that is not over, its next
 `reset` goes on with the same episode and takes no step of its own.
+
+An argument named `gamma` is the learner's discount: a config is refused where the two differ.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class MountainCarEnergy(gym.Wrapper):
 
         Args:
             env: Observations are (position, velocity).
-            gamma: The agent's discount, in (0, 1].
+            gamma: The agent's discount, in (0, 1]; a config must give both the same number.
             scale: Shaping reward per unit of energy; the energy spans about 0.003.
         """
         super().__init__(env)

@@ -181,6 +181,18 @@ def _wrapper_problems(config: Config) -> Iterator[Problem]:
         key = f"env_wrappers.{index}"
         if not isinstance(wrapper.get("id"), str):
             yield Problem((key,), f"'{key}' names no wrapper: write {{id: Name, ...arguments}}")
+        if "gamma" in wrapper and (fault := _gamma_fault(config, wrapper["gamma"])):
+            yield Problem((f"{key}.gamma", "gamma"), f"'{key}.gamma' is {fault}")
+
+
+def _gamma_fault(config: Config, of_wrapper: Any) -> str | None:
+    """Say how a wrapper's discount differs from the learner's, which it must be."""
+    gamma = config.hyperparameters.get("gamma")
+    if isinstance(gamma, ScheduleSpec):
+        return f"{of_wrapper} and gamma follows a schedule: this wrapper needs a constant gamma"
+    if of_wrapper != gamma:
+        return f"{of_wrapper} and gamma is {gamma}: both must be the same discount"
+    return None
 
 
 def _misplaced_keys(config: Config) -> Iterator[Problem]:

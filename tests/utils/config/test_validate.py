@@ -5,6 +5,7 @@ import pytest
 from tests.helpers.config_files import load_ppo, ppo_problems
 from utils.config.validate import OPTIMIZERS
 
+SHAPED = "env_wrappers: [{id: MountainCarEnergy, gamma: 0.99}]\n"
 UNJUDGED = "eval_freq_epochs: null\ntest_episodes: 0\n"
 
 
@@ -14,6 +15,8 @@ UNJUDGED = "eval_freq_epochs: null\ntest_episodes: 0\n"
         ("n_workers: 5\n", "n_workers 5 exceeds n_envs 4"),
         ("channel_order: none\ngrayscale_obs: true\n", "'grayscale_obs' needs a picture"),
         ("channel_order: none\nresize_obs: [84, 84]\n", "'resize_obs' needs a picture"),
+        (f"gamma: 0.9\n{SHAPED}", "'env_wrappers.0.gamma' is 0.99 and gamma is 0.9"),
+        (f"gamma: {{start: 0.99, end: 0.99}}\n{SHAPED}", "gamma follows a schedule"),
         ("env_kwargs: {render_mode: human}\n", "'render_mode' is chosen by the program"),
         ("optimizer: adamw\n", "unknown optimizer 'adamw': did you mean 'AdamW'?"),
         ("optimizer_kwargs: {lr: 1}\n", "'lr' is no optimizer option: set 'policy_lr'"),
@@ -46,6 +49,9 @@ def test_what_does_not_fit_together(tmp_path, extra, expected):
     "extra",
     [
         "n_workers: 4\n",
+        f"gamma: 0.99\n{SHAPED}",
+        "gamma: 1.0\nenv_wrappers: [{id: MountainCarEnergy, gamma: 1}]\n",
+        "gamma: {start: 0.9, end: 0.99}\nenv_wrappers: [{id: ClipReward, low: 0.9}]\n",
         "env_kwargs: {seed: 3, description: x}\n",
         "optimizer_kwargs: {weight_decay: 0.1}\n",
         "ent_coef: {start: 1, end: 0, from: 0.5, to: 0.5}\n",
