@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +21,7 @@ from tests.helpers.commands import (
     small,
     train,
 )
+from tests.helpers.processor_time import run_measured
 from utils.config import load_config_json
 from utils.run import Run
 from utils.run.lock import RunLock
@@ -31,18 +31,12 @@ HEAVY = ("torch", "lightning", "gymnasium", "numpy", "numba", "matplotlib", "av"
 
 def run_train(*arguments: str, folder: Path) -> tuple[subprocess.CompletedProcess[str], float]:
     """Run train.py as a fresh process in `folder`; return it and its processor seconds."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
+    return run_measured(
         [sys.executable, "-X", "importtime", str(ROOT / "train.py"), *arguments],
-        capture_output=True,
-        text=True,
         cwd=folder,
         env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
         timeout=60,
     )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return done, seconds
 
 
 def said(done: subprocess.CompletedProcess[str]) -> list[str]:

@@ -7,9 +7,9 @@ import pytest
 
 PROGRAM = """
 import sys, time
-start = time.perf_counter()
+start = time.process_time()
 {body}
-elapsed = time.perf_counter() - start
+elapsed = time.process_time() - start
 heavy = {{"torch", "lightning", "gymnasium", "numpy", "numba", "matplotlib", "wandb"}}
 print(sorted(heavy & set(sys.modules)), elapsed)
 """
@@ -40,5 +40,5 @@ def test_nothing_heavy_is_loaded(name):
     )
     loaded, elapsed = done.stdout.rsplit(maxsplit=1)
     assert loaded == "[]"
-    # Half a second is promised to the person; a busy machine is given room.
-    assert float(elapsed) < 2.0
+    # Processor time, so that a busy machine makes no difference.
+    assert float(elapsed) < 0.5

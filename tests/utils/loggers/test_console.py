@@ -345,11 +345,11 @@ def test_cost_with_and_without_refresh(make_console, clock):
     def fastest(seconds_between):
         best = float("inf")
         for _ in range(5):
-            started = time.perf_counter()
+            started = time.process_time()
             for epoch, row in enumerate(rows, 1):
                 clock.now += seconds_between
                 console.write(row, epoch=epoch, timesteps=epoch)
-            best = min(best, (time.perf_counter() - started) / len(rows))
+            best = min(best, (time.process_time() - started) / len(rows))
         return best
 
     assert fastest(0.0) < 50e-6
