@@ -10,7 +10,7 @@ def test_every_row_is_a_config_that_loads():
     ids = [entry.config_id for entry in ENTRIES]
     assert len(set(ids)) == len(ids)
     for entry in ENTRIES:
-        assert load_config(entry.config_id).test_episodes == 100, entry
+        assert load_config(entry.config_id).test_episodes >= 100, entry
         assert entry.n_seeds >= 3
         assert {published.source for published in entry.published} <= SOURCES.keys()
 
