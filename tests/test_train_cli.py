@@ -112,7 +112,7 @@ def test_listing_shows_what_matches(tmp_path):
             small(
                 env_id=f"{ENVS}Counting-v0",
                 early_stop_on_eval_reward=True,
-                **{"spec.solved_threshold": "null"},
+                **{"spec.solved_threshold": "null", "reward_threshold": "null"},
             ),
             None,
             "threshold",
