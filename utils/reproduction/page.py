@@ -32,6 +32,7 @@ def write_page(
     rows: Sequence[tuple[Entry, Summary]],
     facts: Sequence[Mapping[str, Any]],
     *,
+    first_seed: int,
     overrides: Sequence[str] = (),
 ) -> str:
     """Return the page.
@@ -39,6 +40,7 @@ def write_page(
     Args:
         rows: The configs that have results.
         facts: What was recorded of the machine for each training (`environment.json`).
+        first_seed: Seeds are counted from here.
         overrides: Settings that were changed for this page, `key=value`; a trial says so.
     """
     table = markdown_table(_HEADER, [_row(entry, summary) for entry, summary in rows])
@@ -53,7 +55,7 @@ def write_page(
             *_trial_warning(overrides),
             table,
             "",
-            *_explanation(rows),
+            *_explanation(rows, first_seed),
             *_sources(used),
             "",
             "## Machine",
@@ -84,13 +86,15 @@ def _row(entry: Entry, summary: Summary) -> tuple[str, ...]:
     )
 
 
-def _explanation(rows: Sequence[tuple[Entry, Summary]]) -> list[str]:
+def _explanation(rows: Sequence[tuple[Entry, Summary]], first_seed: int) -> list[str]:
     counts = sorted({summary.n_episodes for _, summary in rows})
     lines = [
         f"Each seed's value is the mean raw return of {' or '.join(map(str, counts))} greedy "
         "episodes that neither",
         "training nor evaluation has seen. Shown is the mean over the seeds with its 95 % interval",
         "by Student's t, where the seeds are the sample.",
+        f"Seeds are counted from {first_seed}; settings were chosen by trainings with smaller ones",
+        "than 101.",
         "",
         "*Best policy*: the one that evaluated best while training; *last policy*: the one at the",
         "end; *lowest seed*: the worst best policy; *solved at*: the threshold of the environment;",
