@@ -1,0 +1,1 @@
+"""Environments written as arrays: one definition of the physics, compiled for CPU and GPU."""
