@@ -6,7 +6,6 @@ import logging
 import time
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
@@ -16,12 +15,15 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 from typing_extensions import override
 
+from agents.minibatch_walk import walk_minibatches
+from agents.records import find_divergence, record_rollout, record_update
+from agents.update_report import UpdateLosses, UpdateReport
 from utils.config import Config
 from utils.dataloaders import RolloutSource, UpdateBatch
 from utils.environment import build_env_from_config
 from utils.errors import DivergedError
 from utils.metrics import Counters, MetricsRecorder
-from utils.optimization import GradientGroups, build_optimizer, clip_and_step, set_learning_rate
+from utils.optimization import GradientGroups, build_optimizer, set_learning_rate
 from utils.policy_factory import ActorCritic
 from utils.rollouts import (
     EvaluationResult,
@@ -42,20 +44,6 @@ from utils.seeding import (
 from utils.spaces import space_to_dict
 
 _log = logging.getLogger("gymnasium_solver")
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateLosses:
-    """What one minibatch says: the loss to descend and the numbers to watch."""
-
-    total: Tensor
-    """Scalar with gradient."""
-    metrics: dict[str, Tensor]
-    """Metric key -> scalar; averaged over the minibatches of an update."""
-    samples: dict[str, Tensor]
-    """Name -> (B,) detached values that `diagnose_update` looks at, once for the whole update."""
-    stops_update: bool = False
-    """Leave the rest of this update, this minibatch's step included."""
 
 
 def hyperparameters_at(config: Config, *, timesteps: int) -> dict[str, float]:
@@ -176,8 +164,8 @@ class BaseAgent(LightningModule):
 
     @override
     def on_fit_start(self) -> None:
-        if not self.source.collector.stepper.has_started:
-            self.source.collector.reset(seed=derive_seed(self.config.seed, "train"))
+        if not self.source.has_started:
+            self.source.reset(seed=derive_seed(self.config.seed, "train"))
 
     @override
     def on_train_start(self) -> None:
@@ -202,8 +190,7 @@ class BaseAgent(LightningModule):
     @override
     def training_step(self, batch: UpdateBatch, batch_idx: int) -> None:
         assert batch_idx == 0, "one batch is one whole update"
-        self.update_from(batch)
-        self.counters.epoch += 1
+        self.learn_from(batch)
 
     # -- one epoch ------------------------------------------------------------------------------
 
@@ -215,38 +202,39 @@ class BaseAgent(LightningModule):
         self._count(summary)
         advantage, returns = self.compute_targets(self.source.buffer)
         self.source.finish(advantage=self.scale_advantage(advantage), returns=returns)
-        self._record_rollout(summary, advantage, time.perf_counter() - started)
+        record_rollout(self.recorder, self.source.buffer, summary, advantage)
+        self.recorder.record("train/time/rollout_seconds", time.perf_counter() - started)
+
+    def learn_from(self, batch: UpdateBatch) -> None:
+        """Finish an epoch: update from its first rollout, then roll out and update on."""
+        self.update_from(batch)
+        for _ in range(self.config.rollouts_per_epoch - 1):
+            self.collect_rollout()
+            self.update_from(next(iter(self.source.loader)))
+        self._record_state()
+        self.counters.epoch += 1
 
     def update_from(self, batch: UpdateBatch) -> None:
-        """Walk the minibatches of one update: losses, optimiser step, metrics."""
+        """Carry out one update: losses, optimiser steps, metrics."""
         started = time.perf_counter()
-        optimizer = self.optimizer
-        set_learning_rate(optimizer, self.hyperparameters["policy_lr"])
-        rows: list[Tensor] = []
-        norms: list[Tensor] = []
-        keys: tuple[str, ...] = ()
-        samples: list[dict[str, Tensor]] = []
-        for minibatch in batch.minibatches():
-            losses = self.write_gradients(minibatch)
-            keys = tuple(losses.metrics)
-            samples.append(losses.samples)
-            rows.append(torch.stack(tuple(losses.metrics.values())).detach())
-            if losses.stops_update:
-                break
-            norms.append(
-                clip_and_step(
-                    optimizer,
-                    self.gradient_groups.parameters,
-                    max_grad_norm=self.hyperparameters.get("max_grad_norm"),
-                )
-            )
-        self.counters.updates += len(norms)
-        self.recorder.record_many(
-            self.diagnose_update(
-                {name: torch.cat([s[name] for s in samples]) for name in samples[0]}
-            )
+        set_learning_rate(self.optimizer, self.hyperparameters["policy_lr"])
+        report = self.run_update(batch)
+        self.counters.updates += len(report.norms)
+        self._stop_if_diverged(report)
+        limit = self.hyperparameters.get("max_grad_norm")
+        record_update(self.recorder, report, self.gradient_groups, max_grad_norm=limit)
+        self.recorder.record("train/time/update_seconds", time.perf_counter() - started)
+
+    def run_update(self, batch: UpdateBatch) -> UpdateReport:
+        """Take the optimiser steps of one update; the reference that faster ways are held to."""
+        return walk_minibatches(
+            batch.minibatches(),
+            write_gradients=self.write_gradients,
+            diagnose=self.diagnose_update,
+            optimizer=self.optimizer,
+            parameters=self.gradient_groups.parameters,
+            max_grad_norm=self.hyperparameters.get("max_grad_norm"),
         )
-        self._record_update(keys, torch.stack(rows), norms, time.perf_counter() - started)
 
     @property
     def optimizer(self) -> torch.optim.Optimizer:
@@ -260,64 +248,29 @@ class BaseAgent(LightningModule):
         self.counters.vec_steps += summary.n_vec_steps
         self.counters.episodes += summary.n_episodes
 
-    def _record_rollout(self, summary: RolloutSummary, advantage: Tensor, seconds: float) -> None:
-        buffer = self.source.buffer
+    def _record_state(self) -> None:
+        """Record what holds at the end of an epoch: hyperparameters, counters, exploration."""
         record = self.recorder.record
-        record("train/time/rollout_seconds", seconds)
-        record("train/roll/n_episodes", float(summary.n_episodes))
-        is_valid = buffer.rows(buffer.is_valid)
-        learner_reward = buffer.rows(buffer.reward)[is_valid]
-        record("train/roll/learner_reward_mean", float(learner_reward.mean()))
-        if summary.n_episodes:
-            returns, lengths = summary.episode_returns, summary.episode_lengths
-            record("train/roll/ep_rew_mean", sum(returns) / len(returns))
-            record("train/roll/ep_rew_min", min(returns))
-            record("train/roll/ep_rew_max", max(returns))
-            record("train/roll/ep_len_mean", sum(lengths) / len(lengths))
-        samples, advantage = buffer.samples, advantage[is_valid]
-        record("train/adv/mean", float(advantage.mean()))
-        record("train/adv/std", float(advantage.std(correction=0)))
-        record("train/returns/mean", float(samples.returns.mean()))
-        record("train/returns/std", float(samples.returns.std(correction=0)))
-
-    def _record_update(
-        self, keys: tuple[str, ...], rows: Tensor, norms: list[Tensor], seconds: float
-    ) -> None:
-        means = dict(zip(keys, rows.mean(dim=0).tolist(), strict=True))
-        self._stop_if_diverged(keys, rows)
-        self.recorder.record_many(means)
-        self.recorder.record("train/loss/entropy", -means["train/policy/entropy"])
-        if norms:
-            per_parameter = torch.stack(norms)
-            total = per_parameter.square().sum(dim=1).sqrt()
-            self._stop_if_diverged(("train/grad/norm",), total.unsqueeze(1))
-            self.recorder.record("train/grad/norm", float(total.mean()))
-            limit = self.hyperparameters.get("max_grad_norm")
-            if limit is not None:
-                clipped = (total > limit).float().mean()
-                self.recorder.record("train/grad/clipped_fraction", float(clipped))
-            for name, norm in self.gradient_groups.norms(per_parameter).items():
-                self.recorder.record(f"train/grad/norm_{name}", norm)
         for name, schedule in self.config.hyperparameters.items():
             if name == "policy_lr" or isinstance(schedule, ScheduleSpec):
-                self.recorder.record(f"train/hp/{name}", self.hyperparameters[name])
+                record(f"train/hp/{name}", self.hyperparameters[name])
         for name, count in self.counters.to_dict().items():
             # The epoch that is running is counted when it is through.
-            self.recorder.record(f"train/cnt/{name}", float(count + (name == "epoch")))
+            record(f"train/cnt/{name}", float(count + (name == "epoch")))
         std = self.policy.action_std()
         if std is not None:
-            self.recorder.record("train/policy/std", std)
-        self.recorder.record("train/time/update_seconds", seconds)
+            record("train/policy/std", std)
 
-    def _stop_if_diverged(self, keys: tuple[str, ...], rows: Tensor) -> None:
-        if bool(torch.isfinite(rows).all()):
+    def _stop_if_diverged(self, report: UpdateReport) -> None:
+        found = find_divergence(report)
+        if found is None:
             return
-        step, column = (int(i) for i in (~torch.isfinite(rows)).nonzero()[0])
+        key, value, minibatch = found
         raise DivergedError(
-            f"{keys[column]} is {rows[step, column].item()} at epoch {self.counters.epoch + 1}, "
-            f"minibatch {step + 1}, timestep {self.counters.timesteps} of {self.config.env_id}; "
-            "the last checkpoint is from before it. Try a lower policy_lr or max_grad_norm, "
-            "or normalize_obs and normalize_reward"
+            f"{key} is {value} at epoch {self.counters.epoch + 1}, "
+            f"minibatch {minibatch + 1}, timestep {self.counters.timesteps} of "
+            f"{self.config.env_id}; the last checkpoint is from before it. Try a lower policy_lr "
+            "or max_grad_norm, or normalize_obs and normalize_reward"
         )
 
     # -- evaluation -----------------------------------------------------------------------------

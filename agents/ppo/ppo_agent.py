@@ -9,7 +9,7 @@ import gymnasium as gym
 from torch import Tensor
 from typing_extensions import override
 
-from agents.base_agent import BaseAgent, UpdateLosses
+from agents.base_agent import BaseAgent
 from agents.ppo.ppo_gradients import PPOTerms, has_closed_form, write_ppo_gradients
 from agents.ppo.ppo_losses import (
     approximate_kl,
@@ -18,6 +18,7 @@ from agents.ppo.ppo_losses import (
     value_loss,
 )
 from agents.rollout_setup import build_collector, build_rollout_buffer
+from agents.update_report import UpdateLosses
 from utils.config import PPOConfig
 from utils.dataloaders import RolloutSource
 from utils.policy_factory import ActorCritic, build_policy, policy_settings_from_config

@@ -10,9 +10,10 @@ import gymnasium as gym
 from torch import Tensor
 from typing_extensions import override
 
-from agents.base_agent import BaseAgent, UpdateLosses
+from agents.base_agent import BaseAgent
 from agents.reinforce.reinforce_losses import baseline_loss, policy_gradient_loss
 from agents.rollout_setup import build_collector, build_rollout_buffer
+from agents.update_report import UpdateLosses
 from utils.config import REINFORCEConfig
 from utils.dataloaders import RolloutSource
 from utils.errors import ConfigError

@@ -283,3 +283,17 @@ def test_rollouts_of_whole_games_hold_all_lives():
     # The learner's episodes end with each life: returns of a life begin at 10 steps to go.
     assert agent.source.buffer.terminated[:30].sum().item() == 6
     agent.close()
+
+
+def test_an_epoch_of_three_rollouts_trains_what_three_epochs_of_one_train():
+    one, many = make_agent("CartPole-v1"), make_agent("CartPole-v1", rollouts_per_epoch=3)
+    single, grouped = train_epochs(one, 6), train_epochs(many, 2)
+    assert many.counters.epoch == 2
+    assert many.counters.timesteps == one.counters.timesteps
+    assert many.counters.updates == one.counters.updates
+    for name, weight in one.policy.state_dict().items():
+        assert weight.equal(many.policy.state_dict()[name]), name
+    mean_loss = sum(row["train/loss/value"] for row in single[:3]) / 3
+    assert grouped[0]["train/loss/value"] == pytest.approx(mean_loss)
+    n_episodes = sum(row["train/roll/n_episodes"] for row in single[3:])
+    assert grouped[1]["train/roll/n_episodes"] == n_episodes

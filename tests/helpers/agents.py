@@ -39,12 +39,12 @@ def make_agent(env_id: str, *, algo_id: str = "ppo", **changes: Any) -> BaseAgen
 
 def begin(agent: BaseAgent) -> None:
     """Reset the training environments as the start of training does."""
-    agent.source.collector.reset(seed=derive_seed(agent.config.seed, "train"))
+    agent.source.reset(seed=derive_seed(agent.config.seed, "train"))
 
 
 def train_epochs(agent: BaseAgent, n_epochs: int) -> list[dict[str, float]]:
     """Train some epochs; return the metrics of each."""
-    if not agent.source.collector.stepper.has_started:
+    if not agent.source.has_started:
         begin(agent)
     rows = []
     for _ in range(n_epochs):
@@ -53,7 +53,6 @@ def train_epochs(agent: BaseAgent, n_epochs: int) -> list[dict[str, float]]:
         )
         agent.collect_rollout()
         (batch,) = agent.source.loader
-        agent.update_from(batch)
-        agent.counters.epoch += 1
+        agent.learn_from(batch)
         rows.append(agent.recorder.flush())
     return rows

@@ -122,8 +122,7 @@ def train_bare(agent: Any, *, n_epochs: int) -> Duration:
         _set_hyperparameters(agent)
         agent.collect_rollout()
         for batch in agent.source.loader:
-            agent.update_from(batch)
-        agent.counters.epoch += 1
+            agent.learn_from(batch)
         agent.last_row = agent.recorder.flush()
     return watch.read()
 

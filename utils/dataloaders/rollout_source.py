@@ -51,6 +51,15 @@ class RolloutSource:
             generator=self._order_generator,
         )
 
+    @property
+    def has_started(self) -> bool:
+        """Whether the environments have been reset, or restored."""
+        return self.collector.has_started
+
+    def reset(self, *, seed: int) -> None:
+        """Seed and reset the environments; called once, before the first rollout."""
+        self.collector.reset(seed=seed)
+
     def collect(self) -> RolloutSummary:
         """Fill the buffer with a fresh rollout."""
         return self._collect(self.collector, self.buffer)

@@ -69,6 +69,11 @@ class Collector:
         """The training environments."""
         return self.stepper.env
 
+    @property
+    def has_started(self) -> bool:
+        """Whether the environments have been reset, or restored."""
+        return self.stepper.has_started
+
     def reset(self, *, seed: int) -> None:
         """Seed and reset the environments; called once, before the first rollout."""
         self.stepper.reset(seed=seed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from utils.config.fields import PositiveInteger
 from utils.config.schedule_spec import ScheduleField, UnitScheduleField
 from utils.config.schema import Config
 
@@ -14,3 +15,11 @@ class OnPolicyConfig(Config):
     gamma: UnitScheduleField = Field(default=0.99, description="Discount of one step, 0 to 1.")
     ent_coef: ScheduleField = Field(default=0.0, description="Weight of the entropy bonus, >= 0.")
     vf_coef: ScheduleField = Field(default=0.5, description="Weight of the value loss, >= 0.")
+    rollouts_per_epoch: PositiveInteger = Field(
+        default=1,
+        description=(
+            "Rollouts and updates of one epoch, >= 1. Schedules, evaluations, rows of metrics and "
+            "checkpoints come between epochs: more of them cost less where an update takes less "
+            "than a millisecond."
+        ),
+    )
