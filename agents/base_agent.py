@@ -6,7 +6,7 @@ import logging
 import time
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import gymnasium as gym
 import torch
@@ -19,7 +19,7 @@ from agents.minibatch_walk import walk_minibatches
 from agents.records import find_divergence, record_rollout, record_update
 from agents.update_report import UpdateLosses, UpdateReport
 from utils.config import Config
-from utils.dataloaders import RolloutSource, UpdateBatch
+from utils.dataloaders import DataSource, HookBatch, RolloutSource, UpdateBatch
 from utils.environment import build_env_from_config
 from utils.errors import DivergedError
 from utils.metrics import Counters, MetricsRecorder
@@ -109,7 +109,7 @@ class BaseAgent(LightningModule):
         """Build the networks for a pair of single spaces; needs no agent, so play can call it."""
 
     @abstractmethod
-    def build_source(self) -> RolloutSource:
+    def build_source(self) -> DataSource:
         """Say what the agent learns from."""
 
     @abstractmethod
@@ -153,13 +153,13 @@ class BaseAgent(LightningModule):
         return self.optimizer
 
     @override
-    def train_dataloader(self) -> DataLoader[UpdateBatch]:
+    def train_dataloader(self) -> DataLoader[Any]:
         return self.source.loader
 
     @override
     def transfer_batch_to_device(
-        self, batch: UpdateBatch, device: torch.device, dataloader_idx: int
-    ) -> UpdateBatch:
+        self, batch: UpdateBatch | HookBatch, device: torch.device, dataloader_idx: int
+    ) -> UpdateBatch | HookBatch:
         return batch.to(device)
 
     @override
@@ -188,7 +188,7 @@ class BaseAgent(LightningModule):
         self.collect_rollout()
 
     @override
-    def training_step(self, batch: UpdateBatch, batch_idx: int) -> None:
+    def training_step(self, batch: UpdateBatch | HookBatch, batch_idx: int) -> None:
         assert batch_idx == 0, "one batch is one whole update"
         self.learn_from(batch)
 
@@ -197,20 +197,26 @@ class BaseAgent(LightningModule):
     def collect_rollout(self) -> None:
         """Collect a rollout with the policy as it is and give it its learning targets."""
         started = time.perf_counter()
-        self.source.collector.set_gamma(self.hyperparameters["gamma"])
-        summary = self.source.collect()
+        source = self.rollout_source
+        source.collector.set_gamma(self.hyperparameters["gamma"])
+        summary = source.collect()
         self._count(summary)
-        advantage, returns = self.compute_targets(self.source.buffer)
-        self.source.finish(advantage=self.scale_advantage(advantage), returns=returns)
-        record_rollout(self.recorder, self.source.buffer, summary, advantage)
+        advantage, returns = self.compute_targets(source.buffer)
+        source.finish(advantage=self.scale_advantage(advantage), returns=returns)
+        record_rollout(self.recorder, source.buffer, summary, advantage)
         self.recorder.record("train/time/rollout_seconds", time.perf_counter() - started)
 
-    def learn_from(self, batch: UpdateBatch) -> None:
+    def learn_from(self, batch: UpdateBatch | HookBatch) -> None:
         """Finish an epoch: update from its first rollout, then roll out and update on."""
+        assert isinstance(batch, UpdateBatch), batch
         self.update_from(batch)
         for _ in range(self.config.rollouts_per_epoch - 1):
             self.collect_rollout()
             self.update_from(next(iter(self.source.loader)))
+        self.finish_epoch()
+
+    def finish_epoch(self) -> None:
+        """Record what holds at the end of an epoch, and count it."""
         self._record_state()
         self.counters.epoch += 1
 
@@ -235,6 +241,12 @@ class BaseAgent(LightningModule):
             parameters=self.gradient_groups.parameters,
             max_grad_norm=self.hyperparameters.get("max_grad_norm"),
         )
+
+    @property
+    def rollout_source(self) -> RolloutSource:
+        """The source of an agent that learns from rollouts in the collector's buffer."""
+        assert isinstance(self.source, RolloutSource), self.source
+        return self.source
 
     @property
     def optimizer(self) -> torch.optim.Optimizer:
@@ -263,12 +275,19 @@ class BaseAgent(LightningModule):
 
     def _stop_if_diverged(self, report: UpdateReport) -> None:
         found = find_divergence(report)
-        if found is None:
-            return
-        key, value, minibatch = found
+        if found is not None:
+            key, value, minibatch = found
+            self.stop_diverged(key, value, where=f"minibatch {minibatch + 1}, ")
+
+    def stop_diverged(self, key: str, value: float, *, where: str = "") -> NoReturn:
+        """End the run because a metric is not a finite number.
+
+        Raises:
+            DivergedError: Always; it names the metric and the place.
+        """
         raise DivergedError(
             f"{key} is {value} at epoch {self.counters.epoch + 1}, "
-            f"minibatch {minibatch + 1}, timestep {self.counters.timesteps} of "
+            f"{where}timestep {self.counters.timesteps} of "
             f"{self.config.env_id}; the last checkpoint is from before it. Try a lower policy_lr "
             "or max_grad_norm, or normalize_obs and normalize_reward"
         )

@@ -5,11 +5,15 @@ Schulman et al. 2017, "Proximal Policy Optimization Algorithms", algorithm 1.
 
 from __future__ import annotations
 
+import math
+import time
+
 import gymnasium as gym
 from torch import Tensor
 from typing_extensions import override
 
 from agents.base_agent import BaseAgent
+from agents.ppo.device_loop import DeviceLoop
 from agents.ppo.ppo_gradients import PPOTerms, has_closed_form, write_ppo_gradients
 from agents.ppo.ppo_losses import (
     approximate_kl,
@@ -20,7 +24,7 @@ from agents.ppo.ppo_losses import (
 from agents.rollout_setup import build_collector, build_rollout_buffer
 from agents.update_report import UpdateLosses
 from utils.config import PPOConfig
-from utils.dataloaders import RolloutSource
+from utils.dataloaders import DataSource, DeviceSource, HookBatch, RolloutSource, UpdateBatch
 from utils.policy_factory import ActorCritic, build_policy, policy_settings_from_config
 from utils.returns import explained_variance, generalized_advantage, standardize
 from utils.rollouts import Minibatch, RolloutBuffer
@@ -34,6 +38,8 @@ class PPOAgent(BaseAgent):
     """Actor and critic learn from each rollout in several passes over shuffled minibatches."""
 
     config: PPOConfig
+    device_loop: DeviceLoop | None = None
+    """Carries out whole iterations where the environments live on a device; else None."""
 
     @staticmethod
     @override
@@ -44,7 +50,12 @@ class PPOAgent(BaseAgent):
         return build_policy(observation_space, action_space, settings)
 
     @override
-    def build_source(self) -> RolloutSource:
+    def build_source(self) -> DataSource:
+        if self.train_env.vectorization_name == "torch":
+            from agents.ppo.device_loops import build_device_loop
+
+            self.device_loop = build_device_loop(self)
+            return DeviceSource(self.train_env, self.device_loop)
         config = self.config
         return RolloutSource(
             build_collector(
@@ -60,6 +71,30 @@ class PPOAgent(BaseAgent):
             n_passes=config.n_epochs,
             seed=derive_seed(config.seed, "minibatch"),
         )
+
+    @override
+    def collect_rollout(self) -> None:
+        if self.device_loop is None:  # it collects and learns in one go
+            super().collect_rollout()
+
+    @override
+    def learn_from(self, batch: UpdateBatch | HookBatch) -> None:
+        if self.device_loop is None:
+            super().learn_from(batch)
+            return
+        started = time.perf_counter()
+        report = self.device_loop.run(self.config.rollouts_per_epoch, self.hyperparameters)
+        self.counters.timesteps += report.n_timesteps
+        self.counters.vec_steps += report.n_vec_steps
+        self.counters.updates += report.n_updates
+        self.counters.episodes += report.n_episodes
+        for key, value in report.metrics.items():
+            if not math.isfinite(value):
+                self.stop_diverged(key, value)
+        self.recorder.record_many(report.episode_metrics())
+        self.recorder.record_many(report.metrics)
+        self.recorder.record("train/time/update_seconds", time.perf_counter() - started)
+        self.finish_epoch()
 
     @override
     def compute_targets(self, buffer: RolloutBuffer) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,56 @@
+"""The data source of loops that keep environments, rollout and update on one device."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from gymnasium.vector import VectorEnv
+from torch.utils.data import DataLoader
+
+from utils.dataloaders.data_source import HookBatch
+
+
+class HasState(Protocol):
+    """Something with a state of its own, such as random counters."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state as plain containers and tensors."""
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+
+
+class DeviceSource:
+    """Nothing is handed over: the batch only says that iterations are due."""
+
+    def __init__(self, env: VectorEnv, loop: HasState) -> None:
+        """Put environment and loop together.
+
+        Args:
+            env: Vector environment that the loop steps.
+            loop: Collects and learns; its state is saved with the environments'.
+        """
+        self.env = env
+        self.loop = loop
+        self.has_started = False
+        self.loader: DataLoader[HookBatch] = DataLoader(
+            [HookBatch("iterations")],  # type: ignore[arg-type]
+            batch_size=None,
+        )
+
+    def reset(self, *, seed: int) -> None:
+        """Seed and reset the environments; called once, before the first iteration."""
+        self.env.reset(seed=seed)
+        self.has_started = True
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return environments and loop."""
+        return {"env": self.env.get_state(), "loop": self.loop.state_dict()}  # type: ignore[attr-defined]
+
+    def load_state_dict(self, state: dict[str, Any]) -> int:
+        """Restore what `state_dict` returned; returns how many environments could not be."""
+        _, restored = self.env.set_state(state["env"])  # type: ignore[attr-defined]
+        self.loop.load_state_dict(state["loop"])
+        self.has_started = True
+        return int(np.count_nonzero(~restored))
