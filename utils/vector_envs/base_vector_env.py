@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
+from typing_extensions import override
 
 from utils.errors import CheckpointError, EnvironmentFailedError
 from utils.vector_envs.step_arrays import StepArrays
@@ -93,11 +95,82 @@ class BaseVectorEnv(VectorEnv):
         render_fps: Frames per second of its pictures.
         env_id: The environment's id.
         vectorization_name: "sync" or "async".
-        can_restore_state: Whether `set_state` goes on with the saved episodes.
     """
 
     vectorization_name: str
-    can_restore_state: bool
+
+    @abstractmethod
+    @override
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Reset all environments.
+
+        Args:
+            seed: Environment i gets seed + i; the action spaces are seeded with it too. None goes
+                on with the generators as they are.
+            options: Passed to each environment.
+
+        Returns:
+            The observation (N, ...) and infos.
+
+        Raises:
+            EnvironmentFailedError: An environment raised or returned another shape, or a worker
+                process died or hangs.
+        """
+
+    @abstractmethod
+    @override
+    def step(
+        self, actions: np.ndarray
+    ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Step all environments; those that end begin a new episode in the same call.
+
+        Args:
+            actions: (N, ...) values of the action space.
+
+        Returns:
+            Observation (N, ...), reward (N,) float64, terminated (N,) bool, truncated (N,) bool,
+            infos. The arrays stay valid until the next call has returned.
+
+        Raises:
+            EnvironmentFailedError: An environment raised, or a worker process died or hangs; it
+                is named.
+        """
+
+    @abstractmethod
+    def get_state(self) -> dict[str, Any]:
+        """Return everything needed to go on with the running episodes, in plain containers.
+
+        Of the random streams of an environment only the core's `np_random` is kept; those of the
+        wrappers around it, and others that the core may have, are not.
+
+        Raises:
+            AssertionError: There was no reset before.
+            EnvironmentFailedError: A worker process died or hangs.
+        """
+
+    @abstractmethod
+    def set_state(self, state: dict[str, Any]) -> tuple[Any, np.ndarray]:
+        """Go on with the episodes of a saved state, by replaying their actions.
+
+        A replay is compared by the last observation, the last reward and the core's `np_random`.
+        Where a wrapper draws from a stream of its own, the replay draws anew from wherever that
+        stream is: what it changes of the observation or the reward is noticed, but a restored
+        episode need not go on as the saved one would have.
+
+        Args:
+            state: What `get_state` of any of these classes returned, for as many environments.
+
+        Returns:
+            The observation (N, ...), and (N,) bool: whether the replay led to the saved
+            observation, reward and generator bit for bit. Where it did not, a new episode has
+            begun, and the running one counts as truncated.
+
+        Raises:
+            CheckpointError: The state is of another number of environments.
+            EnvironmentFailedError: An environment raised, or a worker process died or hangs.
+        """
 
     def _describe(
         self,

@@ -37,7 +37,6 @@ class InProcessVectorEnv(BaseVectorEnv):
     """
 
     vectorization_name = "sync"
-    can_restore_state = True
 
     def __init__(
         self,
@@ -98,7 +97,6 @@ class InProcessVectorEnv(BaseVectorEnv):
         )
         self._writer = None if is_plain else RowWriter(self.leaf_steps, n_envs)
         self._log = EpisodeLog(n_envs)
-        self._env_infos: list[dict[str, Any]] = [{} for _ in self.envs]
         self.final_frames: list[Any] = [None] * n_envs
         self._n_steps = 0
         self._is_started = False
@@ -118,19 +116,6 @@ class InProcessVectorEnv(BaseVectorEnv):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Reset all environments.
-
-        Args:
-            seed: Environment i gets seed + i; the action spaces are seeded with it too. None goes
-                on with the generators as they are.
-            options: Passed to each environment.
-
-        Returns:
-            The observation (N, ...) and infos.
-
-        Raises:
-            EnvironmentFailedError: An environment raised or returned another shape.
-        """
         if seed is not None:
             self._seed_action_spaces(seed)
         arrays, rows = self._next_arrays()
@@ -145,18 +130,6 @@ class InProcessVectorEnv(BaseVectorEnv):
     def step(
         self, actions: np.ndarray
     ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Step all environments; those that end begin a new episode in the same call.
-
-        Args:
-            actions: (N, ...) values of the action space.
-
-        Returns:
-            Observation (N, ...), reward (N,) float64, terminated (N,) bool, truncated (N,) bool,
-            infos. The arrays stay valid until the next call has returned.
-
-        Raises:
-            EnvironmentFailedError: An environment raised; it is named.
-        """
         actions = self._copy_actions(actions)
         self._log.append(actions)
         arrays, rows = self._next_arrays()
@@ -171,7 +144,7 @@ class InProcessVectorEnv(BaseVectorEnv):
 
     def _step_envs(self, arrays: StepArrays, rows: Any, actions: np.ndarray) -> bool:
         """Step all environments; say whether any episode ended."""
-        rewards, infos, has_sources = arrays.rewards, self._env_infos, self._has_sources
+        rewards, has_sources = arrays.rewards, self._has_sources
         arrays.terminated.fill(False)
         arrays.truncated.fill(False)
         self._n_steps += 1
@@ -179,7 +152,7 @@ class InProcessVectorEnv(BaseVectorEnv):
         i = 0
         try:
             for i, (step, action) in enumerate(zip(self._step_functions, actions, strict=True)):
-                rows[i], rewards[i], terminated, truncated, infos[i] = step(action)
+                rows[i], rewards[i], terminated, truncated, _ = step(action)
                 if has_sources:
                     self._read_sources(i, arrays, is_done=terminated or truncated)
                 if terminated or truncated:
@@ -255,7 +228,7 @@ class InProcessVectorEnv(BaseVectorEnv):
 
     def _reset_env(self, i: int, **arguments: Any) -> Any:
         try:
-            observation, self._env_infos[i] = self.envs[i].reset(**arguments)
+            observation, _ = self.envs[i].reset(**arguments)
         except Exception as error:
             raise self._failed(error, i, f"in the reset after step {self._n_steps}") from error
         return observation
@@ -282,15 +255,8 @@ class InProcessVectorEnv(BaseVectorEnv):
             error, env_index=self._first_index + i, env_id=self.env_id, when=when
         )
 
+    @override
     def get_state(self) -> dict[str, Any]:
-        """Return everything needed to go on with the running episodes, in plain containers.
-
-        Of the random streams of an environment only the core's `np_random` is kept; those of the
-        wrappers around it, and others that the core may have, are not.
-
-        Raises:
-            AssertionError: There was no reset before.
-        """
         assert self._is_started, "reset() comes before get_state()"
         return {
             "environments": [self._export_env(i) for i in range(self.num_envs)],
@@ -298,25 +264,8 @@ class InProcessVectorEnv(BaseVectorEnv):
             "generators": self._export_generators(),
         }
 
+    @override
     def set_state(self, state: dict[str, Any]) -> tuple[Any, np.ndarray]:
-        """Go on with the episodes of a saved state, by replaying their actions.
-
-        A replay is compared by the last observation, the last reward and the core's `np_random`.
-        Where a wrapper draws from a stream of its own, the replay draws anew from wherever that
-        stream is: what it changes of the observation or the reward is noticed, but a restored
-        episode need not go on as the saved one would have.
-
-        Args:
-            state: What `get_state` returned, for as many environments.
-
-        Returns:
-            The observation (N, ...), and (N,) bool: whether the replay led to the saved
-            observation, reward and generator bit for bit. Where it did not, a new episode has
-            begun, and the running one counts as truncated.
-
-        Raises:
-            CheckpointError: The state is of another number of environments.
-        """
         self._check_state_size(state)
         arrays, rows = self._next_arrays()
         saved = state["environments"]
@@ -376,10 +325,6 @@ class InProcessVectorEnv(BaseVectorEnv):
             if is_done:
                 self._write_first(i, rows, self._reset_env(i))
         return _is_equal(float(reward), saved["reward"])
-
-    def env_infos(self) -> list[dict[str, Any]]:
-        """Return each environment's own info dict of its latest step or reset."""
-        return list(self._env_infos)
 
     @override
     def render(self) -> tuple[Any, ...]:

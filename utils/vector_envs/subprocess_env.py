@@ -32,7 +32,6 @@ class SubprocessVectorEnv(BaseVectorEnv):
     """
 
     vectorization_name = "async"
-    can_restore_state = True
 
     def __init__(
         self,
@@ -111,15 +110,6 @@ class SubprocessVectorEnv(BaseVectorEnv):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Reset all environments, as InProcessVectorEnv.reset does.
-
-        Args:
-            seed: Environment i gets seed + i.
-            options: Passed to each environment.
-
-        Raises:
-            EnvironmentFailedError: An environment raised, a worker died or hangs.
-        """
         if seed is not None:
             self._seed_action_spaces(seed)
         arrays = self._next_arrays()
@@ -141,14 +131,6 @@ class SubprocessVectorEnv(BaseVectorEnv):
     def step(
         self, actions: np.ndarray
     ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Step all environments, as InProcessVectorEnv.step does.
-
-        Args:
-            actions: (N, ...) values of the action space.
-
-        Raises:
-            EnvironmentFailedError: An environment raised, a worker died or hangs.
-        """
         self._actions[...] = self._copy_actions(actions)
         arrays = self._next_arrays()
         self._refuse_if_closed()
@@ -161,13 +143,8 @@ class SubprocessVectorEnv(BaseVectorEnv):
             self._build_infos(arrays, has_done=SOME_DONE in answers),
         )
 
+    @override
     def get_state(self) -> dict[str, Any]:
-        """Return the state of all environments, as InProcessVectorEnv.get_state does.
-
-        Raises:
-            AssertionError: There was no reset before.
-            EnvironmentFailedError: A worker died or hangs.
-        """
         assert self._is_started, "reset() comes before get_state()"
         parts = self._call_each("get_state")
         return {
@@ -176,16 +153,8 @@ class SubprocessVectorEnv(BaseVectorEnv):
             "generators": self._export_generators(),
         }
 
+    @override
     def set_state(self, state: dict[str, Any]) -> tuple[Any, np.ndarray]:
-        """Go on with the episodes of a saved state, as InProcessVectorEnv.set_state does.
-
-        Args:
-            state: What `get_state` returned here or in process, for as many environments.
-
-        Raises:
-            CheckpointError: The state is of another number of environments.
-            EnvironmentFailedError: An environment raised, a worker died or hangs.
-        """
         self._check_state_size(state)
         arrays = self._next_arrays()
         parts = [state["environments"][chunk] for chunk in self._chunks]
@@ -197,10 +166,6 @@ class SubprocessVectorEnv(BaseVectorEnv):
         self._load_generators(state["generators"])
         self._is_started = True
         return self._assemble(arrays.observations), np.concatenate(restored)
-
-    def env_infos(self) -> list[dict[str, Any]]:
-        """Return each environment's own info dict of its latest step or reset."""
-        return [info for part in self._call_each("env_infos") for info in part]
 
     @override
     def render(self) -> tuple[Any, ...]:

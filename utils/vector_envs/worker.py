@@ -189,10 +189,6 @@ class _Server:
         self.env.set_turn(turn)
         return self.env.set_state(state)[1].tolist()
 
-    def env_infos(self) -> list[dict[str, Any]]:
-        """Return the latest info dicts."""
-        return self.env.env_infos()
-
     def render(self) -> tuple[Any, ...]:
         """Return one frame of each environment."""
         return self.env.render()

@@ -78,11 +78,6 @@ class PPOConfig(OnPolicyConfig):
         # The tiny addition undoes binary rounding: 0.29 * 100 is 28.999999999999996.
         return math.floor(self.batch_size * self.rollout_size + 1e-9)
 
-    @property
-    def n_minibatches(self) -> int:
-        """Minibatches of one pass over a rollout."""
-        return self.rollout_size // self.resolved_batch_size
-
     def find_inconsistencies(self) -> list[Problem]:
         """List what does not fit together in rollout, minibatch and normalisation."""
         fault = _minibatch_fault(self)

@@ -5,7 +5,7 @@ from tests.helpers.config_files import load_ppo, ppo_problems
 
 def test_a_whole_batch_size_counts_samples(tmp_path):
     config = load_ppo(tmp_path, "", "n_envs=3", "n_steps=50", "batch_size=50")
-    assert (config.rollout_size, config.resolved_batch_size, config.n_minibatches) == (150, 50, 3)
+    assert (config.rollout_size, config.resolved_batch_size) == (150, 50)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_single_sample_cannot_be_normalised(tmp_path):
     assert len(ppo_problems(tmp_path, "", *alone)) == 1
     (line,) = ppo_problems(tmp_path, "", *alone, "normalize_advantages=rollout")
     assert "needs more than one sample" in line
-    assert load_ppo(tmp_path, "", *alone, "normalize_advantages=none").n_minibatches == 1
+    assert load_ppo(tmp_path, "", *alone, "normalize_advantages=none").resolved_batch_size == 1
 
 
 def test_one_and_one_point_nought_differ_and_keep_their_type_when_saved(tmp_path):
