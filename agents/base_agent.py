@@ -285,11 +285,13 @@ class BaseAgent(LightningModule):
         Raises:
             DivergedError: Always; it names the metric and the place.
         """
+        is_saved = self.run is not None and self.run.has_checkpoint()
+        before = "the last checkpoint is from" if is_saved else "nothing was saved"
         raise DivergedError(
             f"{key} is {value} at epoch {self.counters.epoch + 1}, "
             f"{where}timestep {self.counters.timesteps} of "
-            f"{self.config.env_id}; the last checkpoint is from before it. Try a lower policy_lr "
-            "or max_grad_norm, or normalize_obs and normalize_reward"
+            f"{self.config.env_id}; {before} before it. Try a lower policy_lr or "
+            "max_grad_norm, or normalize_obs and normalize_reward"
         )
 
     # -- evaluation -----------------------------------------------------------------------------
