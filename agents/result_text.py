@@ -34,8 +34,7 @@ def describe_result(
     agent: BaseAgent,
     results: dict[str, EvaluationResult],
     *,
-    seconds: float,
-    n_timesteps: int,
+    training_seconds: float,
 ) -> str:
     """Say how training ended, how good the policy is, and what can be done with it.
 
@@ -43,16 +42,12 @@ def describe_result(
         run: The folder.
         agent: As it is at the end.
         results: Test of the "best" and the "last" policy; may be empty.
-        seconds: Wall time of this process from the start of training, test included.
-        n_timesteps: Environment steps that this process trained on.
+        training_seconds: Time in training to the end of the last epoch, resumed parts included.
     """
     counters, config = agent.counters, agent.config
     lines = [
         f"{config.config_id}: {agent.stop_reason} after {counters.timesteps:,} timesteps "
-        f"({counters.epoch} epochs), {n_timesteps:,} of them in {seconds:.1f} s"
-        if n_timesteps < counters.timesteps
-        else f"{config.config_id}: {agent.stop_reason} after {counters.timesteps:,} timesteps "
-        f"({counters.epoch} epochs) in {seconds:.1f} s"
+        f"({counters.epoch} epochs) in {training_seconds:.1f} s of training"
     ]
     if results and results["best"] is results["last"]:
         lines.append(f"  result  {describe_evaluation(results['last'])}")

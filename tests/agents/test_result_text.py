@@ -52,23 +52,22 @@ def test_the_end_of_a_run_is_told_with_what_to_do_next():
     same = result(5.0, 5.0)
     run = Run(Path("runs/20260101-000000-Toy"))
     lines = describe_result(
-        run, agent, {"best": same, "last": same}, seconds=2.0, n_timesteps=1500
+        run, agent, {"best": same, "last": same}, training_seconds=2.0
     ).splitlines()
     assert lines[0] == (
-        "Toy-v0:ppo: max_timesteps reached after 1,500 timesteps (3 epochs) in 2.0 s"
+        "Toy-v0:ppo: max_timesteps reached after 1,500 timesteps (3 epochs) in 2.0 s of training"
     )
     assert sum("mean return" in line for line in lines) == 1
     assert lines[-1].endswith("run_play.py --run-id 20260101-000000-Toy")
     two = {"best": result(9.0, 9.0), "last": same}
-    lines = describe_result(run, agent, two, seconds=2.0, n_timesteps=500).splitlines()
-    assert "1,500 timesteps (3 epochs), 500 of them in 2.0 s" in lines[0]
+    lines = describe_result(run, agent, two, training_seconds=2.0).splitlines()
     assert [line.split()[0] for line in lines[1:3]] == ["best", "last"]
     assert "9.00" in lines[1]
 
 
 def test_without_a_test_there_is_no_result():
     agent = make_agent("Counting")
-    lines = describe_result(Run(Path("runs/x")), agent, {}, seconds=1.0, n_timesteps=0)
+    lines = describe_result(Run(Path("runs/x")), agent, {}, training_seconds=1.0)
     assert "mean return" not in lines
 
 

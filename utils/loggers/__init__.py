@@ -5,6 +5,7 @@ from utils.loggers.csv import CsvWriter
 from utils.loggers.jsonl import JsonlWriter, read_jsonl
 from utils.loggers.log_writer import LogWriter
 from utils.loggers.sparkline import sparkline
+from utils.loggers.table import Title
 from utils.loggers.tensorboard import TensorBoardWriter
 from utils.loggers.wandb import WandbWriter
 
@@ -15,6 +16,7 @@ __all__ = [
     "JsonlWriter",
     "LogWriter",
     "TensorBoardWriter",
+    "Title",
     "WandbWriter",
     "read_jsonl",
     "sparkline",

@@ -34,11 +34,9 @@ class ConsoleWriter:
     def __init__(
         self,
         *,
-        config_id: str,
-        run_id: str,
+        title: Title,
         max_timesteps: int,
         log_interval_seconds: float = 1.0,
-        reward_threshold: float | None = None,
         metrics_config: MetricsConfig | None = None,
         stream: TextIO | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -46,19 +44,17 @@ class ConsoleWriter:
         """Prepare the display; nothing is shown before the first row.
 
         Args:
-            config_id: `<env>:<variant>`.
-            run_id: Name of the run's folder.
+            title: What is trained, and towards what.
             max_timesteps: Budget of the whole run in environment steps, > 0.
             log_interval_seconds: Shortest time between two refreshes of the table; plain lines
                 come at most every 5 seconds.
-            reward_threshold: The return at which the environment counts as solved, if it has one.
             metrics_config: Order, precision and goals; `config/metrics.yaml` by default.
             stream: Where to write; standard output by default.
             clock: Seconds that only go forward.
         """
         assert max_timesteps > 0, max_timesteps
         self._config = metrics_config or load_metrics_config()
-        self._title = Title(config_id, run_id, reward_threshold)
+        self._title = title
         self._stream = stream or sys.stdout
         self._clock = clock
         self._tracks = Tracks(self._config)
@@ -77,6 +73,8 @@ class ConsoleWriter:
         self._next_refresh = -math.inf
         self._pending: tuple[Mapping[str, float], int, int] | None = None
         self._progress: Progress | None = None
+        self._waiting: collections.deque[str] = collections.deque()
+        self._is_writing = False
         self._is_open = True
 
     def write(self, row: Mapping[str, float], *, epoch: int, timesteps: int) -> None:
@@ -97,16 +95,27 @@ class ConsoleWriter:
             self._put_line(f"alert: {_alert_line(alert)}")
 
     def message(self, text: str) -> None:
-        """Show a text that stays, above the table."""
-        if self._is_live and self._progress is not None:
-            self._draw(self._clock(), above=text)
-        else:
-            self._put_line(text)
+        """Show a text that stays, above the table.
+
+        A signal handler may call it at any time: while the console writes, the text waits.
+        """
+        self._waiting.append(text)
+        while self._waiting and not self._is_writing:
+            waiting = self._waiting.popleft()
+            if self.is_live and self._progress is not None:
+                self._draw(self._clock(), above=waiting)
+            else:
+                self._put_line(waiting)
 
     @property
     def is_open(self) -> bool:
         """Whether the table is still being drawn."""
         return self._is_open
+
+    @property
+    def is_live(self) -> bool:
+        """Whether a table is being redrawn, over which nobody else must write."""
+        return self._is_live and self._is_open
 
     def truncate_after(self, epoch: int) -> None:
         """Do nothing: what was shown stays shown."""
@@ -147,20 +156,27 @@ class ConsoleWriter:
             config=self._config,
             look=Look(self._palette, self._is_ascii, columns, rows),
         )
-        if self._is_open:
-            try:
-                self._block.draw(lines, above=above)
-            except OSError:
-                self._is_open = False
+        self._write(lambda: self._block.draw(lines, above=above))
 
     def _put_line(self, text: str) -> None:
-        if not self._is_open:
-            return
-        try:
+        def put() -> None:
             self._stream.write(text + "\n")
             self._stream.flush()
+
+        self._write(put)
+
+    def _write(self, show: Callable[[], None]) -> None:
+        if not self._is_open:
+            return
+        self._is_writing = True
+        try:
+            show()
         except OSError:
             self._is_open = False
+        finally:
+            self._is_writing = False
+        if self._waiting:
+            self.message(self._waiting.popleft())
 
     def _plain_line(self, progress: Progress) -> str:
         speed = progress.steps_per_second

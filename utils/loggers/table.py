@@ -41,8 +41,13 @@ class Title:
     """What the header says besides the progress."""
 
     config_id: str
+    """`<env>:<variant>`."""
     run_id: str
-    reward_threshold: float | None
+    """Name of the run's folder."""
+    solved_threshold: float | None = None
+    """Mean return at which the task counts as solved; None where it is not known."""
+    stop_threshold: float | None = None
+    """Mean return at which the run stops early; None where it does not."""
 
 
 def render_table(
@@ -92,8 +97,10 @@ def render_header(title: Title, progress: Progress, look: Look) -> list[str]:
         f"elapsed {format_duration(progress.elapsed_seconds)}",
         f"left {format_duration(progress.seconds_left)}",
     ]
-    if title.reward_threshold is not None:
-        facts.append(f"solved at {title.reward_threshold:g}")
+    if title.solved_threshold is not None:
+        facts.append(f"solved at {title.solved_threshold:g}")
+    if title.stop_threshold not in (None, title.solved_threshold):
+        facts.append(f"stops at {title.stop_threshold:g}")
     names = _cut(f"{title.config_id}   {title.run_id}", width - 1, look)
     cut = len(title.config_id)
     return [

@@ -11,6 +11,7 @@ from utils.reports.curves import Curve, read_curve, smooth, thin
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _BLUE, _ORANGE, _GREEN, _GREY = "#2f6db3", "#e07b28", "#2e8b57", "#8a8f98"
 _MOST_POINTS = 400
@@ -40,7 +41,7 @@ PANELS = (
     Panel("Episode length", {"train/roll/ep_len_mean": "training", "val/roll/ep_len_mean": "eval"}),
     Panel("Timesteps per second", {"train/time/steps_per_second": ""}),
     Panel(
-        "Seconds per epoch",
+        "Epoch (seconds)",
         {"train/time/rollout_seconds": "rollout", "train/time/update_seconds": "update"},
     ),
     Panel("Clipped gradients", {"train/grad/clipped_fraction": ""}),
@@ -48,35 +49,59 @@ PANELS = (
 """By importance: those that would only begin a row of pictures are left out."""
 
 
-def draw_curves(rows: Sequence[Mapping[str, Any]], *, threshold: float | None) -> bytes:
+def draw_curves(
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    solved_threshold: float | None,
+    stop_threshold: float | None,
+) -> bytes:
     """Draw the returns large and every panel that has data small.
 
     Args:
         rows: Metrics of one epoch each, with `timesteps`.
-        threshold: Return at which the task counts as solved; None draws no line.
+        solved_threshold: Mean return at which the task counts as solved; None draws no line.
+        stop_threshold: Mean return at which the run stops early; None or the same draws no line.
 
     Returns:
         A PNG.
     """
-    # The figure alone, without pyplot: half the import time, and no global state.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    figure = build_figure(rows, solved_threshold=solved_threshold, stop_threshold=stop_threshold)
+    buffer = io.BytesIO()
+    FigureCanvasAgg(figure).print_png(buffer)
+    return buffer.getvalue()
+
+
+def build_figure(
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    solved_threshold: float | None,
+    stop_threshold: float | None,
+) -> Figure:
+    """Build what `draw_curves` draws."""
+    # The figure alone, without pyplot: half the import time, and no global state.
     from matplotlib.figure import Figure
 
     panels = [(panel, _read(rows, panel)) for panel in PANELS]
     panels = [(panel, curves) for panel, curves in panels if curves]
     n_rows = max(3, (len(panels) + 4) // _COLUMNS)  # the returns take the place of four
     figure = Figure(figsize=(12.5, 2.15 * n_rows), dpi=100)
-    canvas = FigureCanvasAgg(figure)
     grid = figure.add_gridspec(
         n_rows, _COLUMNS, left=0.05, right=0.99, top=0.945, bottom=0.075, wspace=0.3, hspace=0.52
     )
-    _draw_returns(figure.add_subplot(grid[:2, :2]), rows, threshold)
+    # The upper part is left to the legend.
+    _, place = grid[:2, :2].subgridspec(2, 1, height_ratios=(0.11, 1.0), hspace=0.0)
+    _draw_returns(
+        figure.add_subplot(place),
+        rows,
+        solved_threshold=solved_threshold,
+        stop_threshold=stop_threshold,
+    )
     slots = [(r, c) for r in range(n_rows) for c in range(_COLUMNS) if r >= 2 or c >= 2]
     for (panel, curves), (r, c) in zip(panels, slots, strict=False):
         _draw_panel(figure.add_subplot(grid[r, c]), panel, curves)
-    buffer = io.BytesIO()
-    canvas.print_png(buffer)
-    return buffer.getvalue()
+    return figure
 
 
 def _read(rows: Sequence[Mapping[str, Any]], panel: Panel) -> dict[str, Curve]:
@@ -84,7 +109,13 @@ def _read(rows: Sequence[Mapping[str, Any]], panel: Panel) -> dict[str, Curve]:
     return {label: curve for label, curve in curves.items() if len(curve) > 0}
 
 
-def _draw_returns(axes: Axes, rows: Sequence[Mapping[str, Any]], threshold: float | None) -> None:
+def _draw_returns(
+    axes: Axes,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    solved_threshold: float | None,
+    stop_threshold: float | None,
+) -> None:
     low, high = read_curve(rows, "train/roll/ep_rew_min"), read_curve(rows, "train/roll/ep_rew_max")
     if len(low) and len(low) == len(high):
         low, high = thin(low, n_points=_MOST_POINTS), thin(high, n_points=_MOST_POINTS)
@@ -95,12 +126,27 @@ def _draw_returns(axes: Axes, rows: Sequence[Mapping[str, Any]], threshold: floa
     if len(train):
         _plot(axes, train, _BLUE, "training, sampled actions")
     _draw_evaluations(axes, rows)
-    if threshold is not None:
-        axes.axhline(threshold, color=_GREEN, lw=1, ls="--", label=f"solved: {threshold:g}")
-    _style(axes, "Return of an episode")
+    if solved_threshold is not None:
+        label = f"solved: {solved_threshold:g}"
+        axes.axhline(solved_threshold, color=_GREEN, lw=1, ls="--", label=label)
+    if stop_threshold not in (None, solved_threshold):
+        label = f"stops at: {stop_threshold:g}"
+        axes.axhline(stop_threshold, color=_GREY, lw=1, ls=":", label=label)
+    _style(axes, "Return of an episode", title_pad=31.0)
     axes.set_xlabel("timesteps", fontsize=8, color="#444444")
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(fontsize=8, frameon=False, loc="best")
+    _put_legend(axes, corner="left", n_columns=3)
+
+
+def _put_legend(axes: Axes, *, corner: str, n_columns: int) -> None:
+    """Write what the curves are above the axes: inside them it would lie over curves."""
+    handles, labels = axes.get_legend_handles_labels()
+    if not handles:
+        return
+    axes.legend(
+        handles, labels, fontsize=7, frameon=False, ncols=n_columns, loc=f"lower {corner}",
+        bbox_to_anchor=(float(corner == "right"), 1.0), borderaxespad=0.2, borderpad=0.2,
+        handlelength=1.2, columnspacing=1.2, handletextpad=0.5, labelspacing=0.25,
+    )  # fmt: skip
 
 
 def _draw_evaluations(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -125,7 +171,7 @@ def _draw_panel(axes: Axes, panel: Panel, curves: Mapping[str, Curve]) -> None:
         axes.set_yscale("log")
         axes.yaxis.set_minor_formatter(NullFormatter())
     if len(curves) > 1:
-        axes.legend(fontsize=7, frameon=False, loc="best")
+        _put_legend(axes, corner="right", n_columns=2)
 
 
 def _spans_magnitudes(curve: Curve) -> bool:
@@ -144,10 +190,10 @@ def _plot(axes: Axes, curve: Curve, colour: str, label: str | None) -> None:
     axes.plot(shown.timesteps, shown.values, color=colour, lw=1.5, label=label, marker=marker, ms=4)
 
 
-def _style(axes: Axes, title: str) -> None:
+def _style(axes: Axes, title: str, *, title_pad: float = 6.0) -> None:
     from matplotlib.ticker import EngFormatter, MaxNLocator
 
-    axes.set_title(title, fontsize=9, loc="left", color="#222222", fontweight="bold")
+    axes.set_title(title, fontsize=9, loc="left", color="#222222", fontweight="bold", pad=title_pad)
     axes.grid(visible=True, color="#e4e6ea", lw=0.7)
     axes.set_axisbelow(True)
     for side in ("top", "right"):

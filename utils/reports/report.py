@@ -23,20 +23,25 @@ def write_report(
     run: Run,
     config: Config,
     *,
-    results: Mapping[str, EvaluationResult],
-    threshold: float | None,
+    results: Mapping[str, EvaluationResult] | None,
+    solved_threshold: float | None,
+    stop_threshold: float | None,
     stop_reason: str,
-    seconds: float,
 ) -> Path:
     """Write `report.md` and `curves.png` from the files of a run and its last test.
+
+    The time that it tells is that in training to the end of the last epoch, resumed parts
+    included.
 
     Args:
         run: Its metrics, alerts, facts, checkpoints and videos are read.
         config: The config that it was trained with.
-        results: Test of the `best` and the `last` policy; empty where none was made.
-        threshold: Mean return at which the task counts as solved; None where none is known.
+        results: Test of the `best` and the `last` policy; empty where the config asks for none,
+            None where the run was interrupted before it.
+        solved_threshold: Mean return at which the task counts as solved; None where it is not
+            known.
+        stop_threshold: Mean return at which the run stops early; None where it does not.
         stop_reason: Why training ended.
-        seconds: Wall time of the process from the start of training, test included.
 
     Returns:
         The report.
@@ -46,14 +51,22 @@ def write_report(
     """
     rows = read_jsonl(run.metrics_jsonl)
     if rows:
-        write_bytes(run.path / CURVES_NAME, draw_curves(rows, threshold=threshold), sync=False)
+        picture = draw_curves(
+            rows, solved_threshold=solved_threshold, stop_threshold=stop_threshold
+        )
+        write_bytes(run.path / CURVES_NAME, picture, sync=False)
     timesteps = rows[-1]["timesteps"] if rows else 0
     checkpoints = _checkpoint_files(run)
     parts = [
         f"# {config.config_id}, seed {config.seed}",
-        _summary(run, config, rows, stop_reason=stop_reason, seconds=seconds),
+        _summary(run, config, rows, stop_reason=stop_reason),
         "## Result",
-        sections.result_section(results, checkpoints=checkpoints, threshold=threshold),
+        sections.result_section(
+            results,
+            checkpoints=checkpoints,
+            solved_threshold=solved_threshold,
+            stop_threshold=stop_threshold,
+        ),
         *_video_part(run, checkpoints),
         "## Curves",
         f"![Curves of the metrics over the timesteps]({CURVES_NAME})" if rows else "No epoch.",
@@ -85,13 +98,13 @@ def _summary(
     rows: Sequence[Mapping[str, Any]],
     *,
     stop_reason: str,
-    seconds: float,
 ) -> str:
+    seconds = sections.training_seconds(rows)
     epochs, timesteps = (rows[-1]["epoch"], rows[-1]["timesteps"]) if rows else (0, 0)
     return (
         f"{config.spec.summary or config.env_id}.\n\n"
         f"Training ended after {timesteps:,} timesteps ({epochs} epochs) in "
-        f"{format_duration(seconds)}: {stop_reason}. Run `{run.id}`."
+        f"{format_duration(seconds)} of training: {stop_reason}. Run `{run.id}`."
     )
 
 

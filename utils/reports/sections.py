@@ -31,18 +31,23 @@ def describe_result(result: EvaluationResult) -> str:
 
 
 def result_section(
-    results: Mapping[str, EvaluationResult],
+    results: Mapping[str, EvaluationResult] | None,
     *,
     checkpoints: Mapping[str, str],
-    threshold: float | None,
+    solved_threshold: float | None,
+    stop_threshold: float | None,
 ) -> str:
     """Describe the test of the best and the last policy.
 
     Args:
-        results: By `best` and `last`; empty where no test was made.
+        results: By `best` and `last`; empty where the config asks for no test, None where the run
+            was interrupted before it.
         checkpoints: File of each of them.
-        threshold: Return at which the task counts as solved, if known.
+        solved_threshold: Mean return at which the task counts as solved, if known.
+        stop_threshold: Mean return at which the run stops early; None where it does not.
     """
+    if results is None:
+        return "The run was interrupted, so its policies were not tested; resume it to its end."
     if not results:
         return "No test was made at the end of this run (`test_episodes: 0`)."
     if results.get("best") is results.get("last"):
@@ -65,8 +70,10 @@ def result_section(
     if any(result.n_unfinished for result in results.values()):
         counts = ", ".join(f"{name} {result.n_unfinished}" for name, result in results.items())
         lines.append(f"**Episodes that did not end in time and are in no mean:** {counts}.")
-    if threshold is not None:
-        lines.append(f"The task counts as solved at a mean return of {threshold:g}.")
+    if solved_threshold is not None:
+        lines.append(f"The task counts as solved at a mean return of {solved_threshold:g}.")
+    if stop_threshold not in (None, solved_threshold):
+        lines.append(f"The run was to stop early at a mean return of {stop_threshold:g}.")
     return "\n".join(lines)
 
 
@@ -187,7 +194,7 @@ def speed_section(rows: Sequence[Mapping[str, Any]]) -> str:
     """Say where the time went, from the metrics of each epoch."""
     if not rows:
         return "No epoch was completed."
-    total = rows[-1].get("train/time/elapsed_seconds", 0.0)
+    total = training_seconds(rows)
     parts = {
         "collecting rollouts": _sum(rows, "train/time/rollout_seconds"),
         "learning from them": _sum(rows, "train/time/update_seconds"),
@@ -200,7 +207,12 @@ def speed_section(rows: Sequence[Mapping[str, Any]]) -> str:
         [(name, f"{t:,.2f}", f"{t / total:.1%}" if total else "") for name, t in parts.items()],
     )
     pace = f"{timesteps / total:,.0f} timesteps per second, " if total else ""
-    return f"{pace}{format_duration(total)} in training.\n\n{table}"
+    return f"{pace}{format_duration(total)} of training.\n\n{table}"
+
+
+def training_seconds(rows: Sequence[Mapping[str, Any]]) -> float:
+    """Return the time in training to the end of the last epoch, resumed parts included."""
+    return float(rows[-1].get("train/time/elapsed_seconds", 0.0)) if rows else 0.0
 
 
 def _sum(rows: Sequence[Mapping[str, Any]], key: str) -> float:

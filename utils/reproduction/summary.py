@@ -72,7 +72,7 @@ def summarize(results: Sequence[Mapping[str, Any]]) -> Summary:
         n_episodes=counts.pop(),
         n_unfinished=sum(test["n_unfinished"] for test in tests),
         mean_timesteps=statistics.fmean(result["timesteps"] for result in ordered),
-        mean_seconds=statistics.fmean(result["seconds"] for result in ordered),
+        mean_seconds=statistics.fmean(result["process_seconds"] for result in ordered),
     )
 
 

@@ -229,6 +229,14 @@ class Run:
             return False
         return is_whole_checkpoint(last) and read_json(self.config_path) is not None
 
+    def saved_timesteps(self) -> int | None:
+        """Return the timesteps of the last checkpoint; None where there is none."""
+        try:
+            description = read_json(resolve(self.checkpoints_dir, "last").with_suffix(".json"))
+        except CheckpointError:
+            return None
+        return None if description is None else int(description["counters"]["timesteps"])
+
     def _find_checkpoint(self, reference: str) -> Path:
         epoch = _epoch_of(Path(reference))
         for candidate in self.list_checkpoints():

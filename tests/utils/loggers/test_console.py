@@ -6,68 +6,13 @@ import time
 
 import pytest
 
-from utils.loggers import ConsoleHandler, ConsoleWriter
+from tests.helpers.screen import Screen
+from utils.loggers import ConsoleHandler, ConsoleWriter, Title
 from utils.loggers import terminal as terminal_module
 from utils.loggers.tracks import HISTORY_LENGTH
 from utils.metrics import Alert
 
 MAX_TIMESTEPS = 100_000
-
-
-class Screen(io.StringIO):
-    """A terminal: takes the control codes that the console uses and keeps what a person sees."""
-
-    encoding = "utf-8"
-
-    def __init__(self, columns=80, rows=24):
-        super().__init__()
-        self.size = os.terminal_size((columns, rows))
-        self.lines = [""]
-        self.row = self.column = 0
-        self.raw = ""
-
-    def isatty(self):
-        return True
-
-    def fileno(self):
-        return 1
-
-    def write(self, text):
-        self.raw += text
-        for token in re.findall(r"\x1b\[[0-9;]*[A-Za-z]|.|\n", text):
-            self._take(token)
-        return len(text)
-
-    def _take(self, token):
-        if token.startswith("\x1b["):
-            self._control(token[2:-1], token[-1])
-        elif token == "\r":
-            self.column = 0
-        elif token == "\n":
-            self.row, self.column = self.row + 1, 0
-            if self.row == len(self.lines):
-                self.lines.append("")
-        else:
-            line = self.lines[self.row].ljust(self.column)
-            self.lines[self.row] = line[: self.column] + token + line[self.column + 1 :]
-            self.column += 1
-            assert self.column < self.size.columns, f"line wraps: {self.lines[self.row]!r}"
-
-    def _control(self, argument, code):
-        if code == "A":
-            self.row -= int(argument)
-            top = len(self.lines) - self.size.lines
-            assert self.row >= max(0, top), "the table is higher than the terminal"
-        elif code == "K":
-            self.lines[self.row] = self.lines[self.row][: self.column]
-        elif code == "J" and argument == "":
-            self.lines = [*self.lines[: self.row], self.lines[self.row][: self.column]]
-        elif code == "J":
-            self.lines = [""]
-        elif code == "H":
-            self.row = self.column = 0
-        else:
-            assert code == "m", code
 
 
 class Clock:
@@ -91,14 +36,18 @@ def environment(monkeypatch):
 
 @pytest.fixture
 def make_console(clock, monkeypatch):
-    def make(stream, **options):
+    def make(stream, *, solved_threshold=None, stop_threshold=None, **options):
         if isinstance(stream, Screen):
             monkeypatch.setattr(
                 terminal_module.os, "get_terminal_size", lambda descriptor: stream.size
             )
         return ConsoleWriter(
-            config_id="CartPole-v1:ppo",
-            run_id="20300102-030405-CartPole-v1-ppo",
+            title=Title(
+                "CartPole-v1:ppo",
+                "20300102-030405-CartPole-v1-ppo",
+                solved_threshold,
+                stop_threshold,
+            ),
             max_timesteps=MAX_TIMESTEPS,
             stream=stream,
             clock=clock,
@@ -137,7 +86,7 @@ def an_alert(**changes):
 
 def test_table_shows_names_progress_speed_and_metrics(make_console, clock):
     screen = Screen(columns=100)
-    console = make_console(screen, reward_threshold=475.0)
+    console = make_console(screen, solved_threshold=475.0)
     console.write(row_of(1), epoch=1, timesteps=10_000)
     clock.now += 2.0
     console.write(row_of(2), epoch=2, timesteps=20_000)
@@ -150,6 +99,14 @@ def test_table_shows_names_progress_speed_and_metrics(make_console, clock):
     assert re.search(r"value +0\.5000 ▼ █▁", text)
     assert re.search(r"approx_kl +0\.0100   ▄▄", text)
     assert text.index("training episodes") < text.index("losses")
+
+
+def test_the_return_that_stops_a_run_is_not_called_solved(make_console):
+    for stop, told in ((490.0, "solved at 475 · stops at 490"), (475.0, "solved at 475")):
+        screen = Screen(columns=120)
+        console = make_console(screen, solved_threshold=475.0, stop_threshold=stop)
+        console.write(row_of(1), epoch=1, timesteps=1000)
+        assert screen.lines[2].endswith(told)
 
 
 def test_redrawing_leaves_one_table(make_console, clock):
@@ -168,7 +125,7 @@ def test_redrawing_leaves_one_table(make_console, clock):
 @pytest.mark.parametrize(("columns", "rows"), [(80, 24), (40, 12), (20, 5), (200, 60), (131, 30)])
 def test_any_size_of_terminal_is_kept(make_console, clock, columns, rows):
     screen = Screen(columns=columns, rows=rows)
-    console = make_console(screen, reward_threshold=475.0)
+    console = make_console(screen, solved_threshold=475.0)
     for epoch in range(1, 4):
         console.alert(an_alert(key=f"train/ppo/metric_{epoch}"))
         console.write(full_row(epoch), epoch=epoch, timesteps=epoch * 1000)
@@ -254,6 +211,36 @@ def test_message_stays_above_the_table(make_console, clock):
     console.write(row_of(2), epoch=2, timesteps=2000)
     assert screen.lines[:3] == ["before the first row", "two lines", "of a warning"]
     assert "\n".join(screen.lines).count("CartPole-v1:ppo ") == 1
+
+
+def test_a_message_in_the_middle_of_a_redraw_waits_for_its_end(make_console, clock):
+    """As from a signal handler: the stream must not be written to twice at once."""
+
+    class Interrupted(Screen):
+        is_busy = False
+        at_write = None
+
+        def write(self, text):
+            assert not self.is_busy, "a second write inside the first"
+            self.is_busy = True
+            if self.at_write is not None:
+                at_write, self.at_write = self.at_write, None
+                at_write()
+            super().write(text)
+            self.is_busy = False
+
+    screen = Interrupted()
+    console = make_console(screen)
+    console.write(row_of(1), epoch=1, timesteps=1000)
+    screen.at_write = lambda: console.message("SIGINT: stopping")
+    for epoch in (2, 3):
+        clock.now += 1.0
+        console.write(row_of(epoch), epoch=epoch, timesteps=1000 * epoch)
+    console.close()
+    assert screen.lines[0] == "SIGINT: stopping"
+    assert "\n".join(screen.lines).count("SIGINT") == 1
+    assert "\n".join(screen.lines).count("CartPole-v1:ppo ") == 1
+    assert not console.is_live
 
 
 def test_colours_only_where_they_are_wanted(make_console, monkeypatch):

@@ -2,9 +2,10 @@ import io
 import math
 
 import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
 
-from utils.reports.figure import PANELS, draw_curves
+from utils.reports.figure import PANELS, build_figure, draw_curves
 
 
 def make_rows(n, **changes):
@@ -32,7 +33,7 @@ ORANGE, GREEN = (0xE0, 0x7B, 0x28), (0x2E, 0x8B, 0x57)
 
 
 def test_all_curves_fit_into_one_picture():
-    image = pixels(draw_curves(make_rows(300), threshold=475.0))
+    image = pixels(draw_curves(make_rows(300), solved_threshold=475.0, stop_threshold=490.0))
     assert image.shape == (860, 1250, 3)
     assert count(image, ORANGE) > 300
     assert count(image, GREEN) > 100
@@ -44,17 +45,48 @@ def test_without_threshold_or_evaluation_their_colours_are_absent():
         for row in make_rows(10)
     ]
     rows = [{k: v for k, v in row.items() if k != "train/time/update_seconds"} for row in rows]
-    image = pixels(draw_curves(rows, threshold=None))
+    image = pixels(draw_curves(rows, solved_threshold=None, stop_threshold=None))
     assert count(image, ORANGE) == 0
     assert count(image, GREEN) == 0
 
 
 def test_few_metrics_make_a_smaller_picture():
     rows = [{"epoch": 1, "timesteps": 10, "train/roll/ep_rew_mean": 1.0}]
-    assert pixels(draw_curves(rows, threshold=None)).shape == (645, 1250, 3)
+    assert pixels(draw_curves(rows, solved_threshold=None, stop_threshold=None)).shape == (
+        645,
+        1250,
+        3,
+    )
 
 
 def test_broken_numbers_and_odd_runs_are_drawn():
-    draw_curves(make_rows(7, **{"train/loss/value": math.nan}), threshold=0.0)
-    draw_curves(make_rows(3, **{"train/grad/norm": -1.0, "train/loss/policy": 1e30}), threshold=1.0)
-    draw_curves([{"epoch": 1, "timesteps": 10}], threshold=None)
+    draw_curves(
+        make_rows(7, **{"train/loss/value": math.nan}), solved_threshold=0.0, stop_threshold=0.0
+    )
+    draw_curves(
+        make_rows(3, **{"train/grad/norm": -1.0, "train/loss/policy": 1e30}),
+        solved_threshold=1.0,
+        stop_threshold=None,
+    )
+    draw_curves([{"epoch": 1, "timesteps": 10}], solved_threshold=None, stop_threshold=None)
+
+
+def test_the_threshold_of_the_task_is_not_the_one_that_stops_the_run():
+    for stop, told in ((490.0, ["solved: 475", "stops at: 490"]), (475.0, ["solved: 475"])):
+        figure = build_figure(make_rows(9), solved_threshold=475.0, stop_threshold=stop)
+        labels = figure.axes[0].get_legend_handles_labels()[1]
+        assert [label for label in labels if label.startswith(("solved", "stops"))] == told
+
+
+def test_no_legend_lies_over_curves_or_titles():
+    rows = make_rows(300, **{"val/roll/ep_rew_mean": -12345.6})
+    figure = build_figure(rows, solved_threshold=-110.0, stop_threshold=-100.5)
+    FigureCanvasAgg(figure).draw()
+    legends = [axes for axes in figure.axes if axes.get_legend()]
+    assert len(legends) == 3
+    for axes in legends:
+        legend = axes.get_legend().get_window_extent().padded(-1)
+        assert not legend.overlaps(axes.bbox)
+        assert not legend.overlaps(axes._left_title.get_window_extent())
+        assert legend.x1 <= axes.bbox.x1 + 2
+        assert all(other is axes or not legend.overlaps(other.bbox) for other in figure.axes)

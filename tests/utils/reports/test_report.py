@@ -17,6 +17,7 @@ def run(tmp_path):
     metrics = JsonlWriter(run.metrics_jsonl)
     for epoch in (1, 2):
         row = {"train/roll/ep_rew_mean": float("nan"), "train/loss/policy": 0.5}
+        row["train/time/elapsed_seconds"] = 37.5 * epoch
         metrics.write(row, epoch=epoch, timesteps=16 * epoch)
     metrics.close()
     run.write_environment_facts(device="cpu", torch_threads=1)
@@ -26,9 +27,9 @@ def run(tmp_path):
 def write(run, **changes):
     options = {
         "results": {"best": RESULT, "last": RESULT},
-        "threshold": None,
+        "solved_threshold": None,
+        "stop_threshold": None,
         "stop_reason": "done",
-        "seconds": 75.0,
     }
     return write_report(run, make_config(), **(options | changes))
 
@@ -51,7 +52,7 @@ def test_the_report_holds_every_part_and_links_what_exists(run):
         "## Speed",
         "## Machine",
     ]
-    assert "after 32 timesteps (2 epochs) in 1:15: done." in text
+    assert "after 32 timesteps (2 epochs) in 1:15 of training: done." in text
     assert "| **best and last** | 5.00 ±" in text
     assert (
         "Videos: [epoch=01 (best policy)](videos/epoch%3D01.mp4), "
@@ -62,10 +63,29 @@ def test_the_report_holds_every_part_and_links_what_exists(run):
     assert f"--run-id {run.id}" in text
 
 
-def test_the_threshold_is_the_one_that_the_run_stopped_by(run):
+def test_solved_is_the_task_and_not_where_the_run_stops(run):
     assert "counts as solved" not in write(run).read_text()
-    text = write(run, threshold=4.5).read_text()
+    text = write(run, solved_threshold=4.5, stop_threshold=4.5).read_text()
     assert "The task counts as solved at a mean return of 4.5." in text
+    assert "stop early" not in text
+    text = write(run, solved_threshold=4.5, stop_threshold=5.5).read_text()
+    assert "The task counts as solved at a mean return of 4.5." in text
+    assert "The run was to stop early at a mean return of 5.5." in text
+
+
+def test_one_time_is_told(run):
+    text = write(run).read_text()
+    assert "in 1:15 of training: done." in text
+    assert "timesteps per second, 1:15 of training." in text
+
+
+def test_an_interrupted_run_has_a_report_without_a_test(run):
+    text = write(run, results=None, stop_reason="interrupted by SIGINT").read_text()
+    assert "interrupted by SIGINT" in text
+    assert "its policies were not tested" in text
+    assert "test_episodes" not in text.split("## Curves")[0]
+    assert f"train.py --resume {run.id}" in text
+    assert "--max-timesteps" not in text.split("## Alerts")[0]
 
 
 def test_a_run_without_epochs_tests_or_videos_has_a_report_too(tmp_path):

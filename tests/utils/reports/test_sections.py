@@ -24,7 +24,8 @@ def test_results_show_interval_range_and_seeds():
     text = sections.result_section(
         {"best": best, "last": result([100.0, 300.0])},
         checkpoints={"best": "epoch=20.ckpt", "last": "epoch=30.ckpt"},
-        threshold=475.0,
+        solved_threshold=475.0,
+        stop_threshold=490.0,
     )
     half_width = best.confidence_half_width()
     assert (
@@ -40,7 +41,10 @@ def test_results_show_interval_range_and_seeds():
 def test_equal_policies_are_one_row():
     same = result([1.0, 2.0], is_deterministic=False)
     text = sections.result_section(
-        {"best": same, "last": same}, checkpoints={"best": "a", "last": "a"}, threshold=None
+        {"best": same, "last": same},
+        checkpoints={"best": "a", "last": "a"},
+        solved_threshold=None,
+        stop_threshold=None,
     )
     assert "| **best and last** |" in text
     assert text.count("1.50") == 1
@@ -50,11 +54,13 @@ def test_equal_policies_are_one_row():
 
 def test_unfinished_episodes_are_not_hidden():
     some = {"best": result([1.0, 2.0], n_unfinished=3), "last": result([], n_unfinished=5)}
-    text = sections.result_section(some, checkpoints={}, threshold=None)
+    text = sections.result_section(some, checkpoints={}, solved_threshold=None, stop_threshold=None)
     assert "no mean:** best 3, last 5." in text
     assert "no episode finished" in text
     assert "the same 5 fresh episodes" in text
-    assert "`test_episodes: 0`" in sections.result_section({}, checkpoints={}, threshold=None)
+    assert "`test_episodes: 0`" in sections.result_section(
+        {}, checkpoints={}, solved_threshold=None, stop_threshold=None
+    )
 
 
 def alert(epoch, value, **changes):
@@ -126,7 +132,7 @@ def test_the_time_is_split_into_its_parts():
     ]
     rows[1]["val/time/seconds"] = 1.0
     text = sections.speed_section(rows)
-    assert text.startswith("20 timesteps per second, 0:10 in training.")
+    assert text.startswith("20 timesteps per second, 0:10 of training.")
     # 10 s in all: 2 collecting, 4 learning, 1 evaluating, 3 left.
     assert "| collecting rollouts | 2.00 | 20.0% |" in text
     assert "| learning from them | 4.00 | 40.0% |" in text

@@ -17,7 +17,7 @@ def result(seed, mean, n_unfinished=0):
     return {
         "seed": seed,
         "timesteps": 20_000,
-        "seconds": 8.0,
+        "process_seconds": 8.0,
         "test": {"best": test, "last": test},
     }
 

@@ -8,7 +8,7 @@ def result(seed, best, last=(400.0, 500.0), timesteps=1000, seconds=2.0, n_unfin
         "best": {"returns": list(best), "n_unfinished": n_unfinished},
         "last": {"returns": list(last), "n_unfinished": 0},
     }
-    return {"seed": seed, "timesteps": timesteps, "seconds": seconds, "test": tests}
+    return {"seed": seed, "timesteps": timesteps, "process_seconds": seconds, "test": tests}
 
 
 def test_the_mean_is_of_seeds_with_students_interval():
