@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -17,9 +16,11 @@ GRACE_SECONDS = 20
 class RunInterruptedError(RunFailedError):
     """The process was told to leave at once; what is not saved yet is lost."""
 
-    def __init__(self, signal_number: int, *, where: str) -> None:
+    def __init__(self, signal_number: int, *, where: str, way_back: str = "") -> None:
         name = signal.Signals(signal_number).name
-        super().__init__(f"stopped by {name} {where}")
+        super().__init__(f"stopped by {name} {where}" + (f"; {way_back}" if way_back else ""))
+        self.signal_number = signal_number
+        self.where = where
         self.exit_code = 128 + signal_number
 
 
@@ -30,13 +31,16 @@ class StopSignals:
     epoch end; one that takes longer than the grace period is left as if by a second signal.
     """
 
-    def __init__(self, request_stop: Callable[[str], None]) -> None:
-        """Remember whom to ask.
+    def __init__(self, request_stop: Callable[[str], None], *, tell: Callable[[str], None]) -> None:
+        """Remember whom to ask and whom to tell.
 
         Args:
             request_stop: Called with the reason, from the main thread.
+            tell: Called with one line for the person at the terminal, from the main thread,
+                between any two steps of what it is doing.
         """
         self._request_stop = request_stop
+        self._tell = tell
         self._previous: dict[int, Any] = {}
         self._is_over = False
         self.received: int | None = None
@@ -47,7 +51,7 @@ class StopSignals:
         self._is_over = True
 
     def install(self) -> None:
-        """Take over the signals; called when training starts, after Lightning took SIGTERM."""
+        """Take over the signals; again when training starts, after Lightning took SIGTERM."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
             previous = signal.signal(number, self._handle)
             self._previous.setdefault(number, previous)
@@ -67,18 +71,14 @@ class StopSignals:
         self.received = number
         name = signal.Signals(number).name
         if self._is_over:
-            print(
-                f"\n{name}: training is over and saved, the final test is running; "
-                "once more leaves at once",
-                file=sys.stderr,
-                flush=True,
+            self._tell(
+                f"{name}: training is over and saved; what is left (final test, film, report) is "
+                "still done, once more leaves at once"
             )
             return
-        print(
-            f"\n{name}: stopping after this epoch (at most {GRACE_SECONDS} s); "
-            "once more stops at once and loses the epoch",
-            file=sys.stderr,
-            flush=True,
+        self._tell(
+            f"{name}: stopping after this epoch (at most {GRACE_SECONDS} s); "
+            "once more stops at once and loses the epoch"
         )
         self._request_stop(f"interrupted by {name}")
         signal.alarm(GRACE_SECONDS)

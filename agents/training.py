@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import contextlib
-import copy
-import dataclasses
 import logging
 import os
 import shutil
+import signal
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import torch
+from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from agents import build_agent
 from agents.base_agent import BaseAgent
-from agents.interrupts import StopSignals
+from agents.final_test import judge_policies, results_record
+from agents.interrupts import RunInterruptedError, StopSignals
 from agents.loading import load_policy_state
 from agents.result_text import describe_result, describe_start, run_reference
-from trainer_callbacks.build import build_callbacks
+from trainer_callbacks.build import build_callbacks, build_console
 from utils.checkpoints import load_checkpoint
 from utils.config import Config
-from utils.environment import resolve_reward_threshold
+from utils.environment import resolve_reward_threshold, solved_threshold
 from utils.errors import CheckpointError, ConfigError, StorageError, UserError
+from utils.loggers import ConsoleWriter
 from utils.reports import write_report
 from utils.rollouts import EvaluationResult
 from utils.run import Run
@@ -143,10 +145,16 @@ class _Session:
         self.agent = agent
         self.plan = plan
         self.state = state
-        self.signals = StopSignals(agent.interrupt)
+        self.signals = StopSignals(agent.interrupt, tell=self._tell_at_once)
+        self.console: ConsoleWriter | None = None
         self.started = time.perf_counter()
-        self.first_timestep = 0
-        self.results: dict[str, EvaluationResult] = {}
+        self.results: dict[str, EvaluationResult] | None = None
+        self.is_ended = False
+        config, env = agent.config, agent.train_env
+        self.solved_threshold = solved_threshold(config, env)
+        self.reward_threshold = resolve_reward_threshold(config, env)
+        stops_early = config.early_stop_on_eval_reward or config.early_stop_on_train_reward
+        self.stop_threshold = self.reward_threshold if stops_early else None
 
     def work(self) -> int:
         """Train, and keep the run's status true whatever happens; returns the exit code."""
@@ -156,28 +164,31 @@ class _Session:
         handlers_before = list(_log.handlers)
         _log.addHandler(log_file)
         _log.setLevel(logging.INFO)
+        self.signals.install()
         try:
-            self._begin()
-            if self.agent.counters.timesteps < self.agent.config.max_timesteps:
-                self._fit()
-            else:  # the last process was lost in its final test
-                self.agent.stop_reason = "max_timesteps reached"
-                self._tell_result()
-            return self._end()
+            return self._work()
+        except RunInterruptedError as stopped:
+            self._note_failure(stopped)
+            raise RunInterruptedError(
+                stopped.signal_number, where=stopped.where, way_back=self._way_back()
+            ) from None
         except BaseException as error:
-            is_stopped = self.signals.received is not None or isinstance(error, KeyboardInterrupt)
-            with contextlib.suppress(StorageError):  # the first error is the one to tell
-                self.run.write_status(
-                    "interrupted" if is_stopped else "failed",
-                    reason=f"{type(error).__name__}: {error}",
-                )
-                _log.error("%s: %s", type(error).__name__, error)
+            self._note_failure(error)
             raise
         finally:
             self.signals.restore()
             for handler in [h for h in _log.handlers if h not in handlers_before]:
                 _log.removeHandler(handler)
             log_file.close()
+
+    def _work(self) -> int:
+        self._begin()
+        if self.agent.counters.timesteps < self.agent.config.max_timesteps:
+            self._fit()
+        else:  # the last process was lost in its final test
+            self.agent.stop_reason = "max_timesteps reached"
+            self._tell_result()
+        return self._end()
 
     def _begin(self) -> None:
         run, agent, plan = self.run, self.agent, self.plan
@@ -208,24 +219,33 @@ class _Session:
                 "their running episodes count as truncated and new ones have begun",
                 file=sys.stderr,
             )
-        self.first_timestep = agent.counters.timesteps
 
     def _fit(self) -> None:
         agent, config = self.agent, self.agent.config
+        if not self.plan.is_quiet:
+            self.console = build_console(
+                config,
+                self.run,
+                solved_threshold=self.solved_threshold,
+                stop_threshold=self.stop_threshold,
+            )
         callbacks = build_callbacks(
             config,
             self.run,
-            reward_threshold=resolve_reward_threshold(config, agent.train_env),
-            first_timestep=self.first_timestep,
-            is_quiet=self.plan.is_quiet,
+            reward_threshold=self.reward_threshold,
+            first_timestep=agent.counters.timesteps,
+            console=self.console,
         )
         if self.state is not None:
             for callback in callbacks:
                 if stored := self.state["callbacks"].get(type(callback).__name__):
                     callback.load_state_dict(stored)
-        agent.on_start = self.signals.install
+        agent.on_start = self.signals.install  # Lightning has taken SIGTERM by then
         agent.on_finish = self._tell_result
-        build_trainer(device=config.device, callbacks=callbacks).fit(agent)
+        try:
+            build_trainer(device=config.device, callbacks=callbacks).fit(agent)
+        except SIGTERMException:  # it came while Lightning listened, before we did again
+            raise RunInterruptedError(signal.SIGTERM, where="in the first epoch") from None
 
     def _tell_result(self) -> None:
         """Test the policies and say how it went, before films and report take their time."""
@@ -233,42 +253,91 @@ class _Session:
         if self.signals.received is not None:
             return
         self.signals.training_is_over()
-        self.results = _test(self.run, agent)
-        seconds = time.perf_counter() - self.started
-        record = _results_record(agent, self.results, seconds=seconds)
-        write_json(self.run.results_path, record)
-        _say(
-            describe_result(
-                self.run,
-                agent,
-                self.results,
-                seconds=seconds,
-                n_timesteps=agent.counters.timesteps - self.first_timestep,
-            )
+        self.results = judge_policies(self.run, agent)
+        training_seconds = self._training_seconds()
+        record = results_record(
+            agent,
+            self.results,
+            training_seconds=training_seconds,
+            process_seconds=time.perf_counter() - self.started,
         )
+        write_json(self.run.results_path, record)
+        _say(describe_result(self.run, agent, self.results, training_seconds=training_seconds))
+
+    def _training_seconds(self) -> float:
+        """Return the time in training to the end of the last epoch, resumed parts included."""
+        if self.agent.last_row:
+            return self.agent.last_row["train/time/elapsed_seconds"]
+        assert self.state is not None, "without an epoch there is no result"
+        return self.state["callbacks"]["DispatchMetrics"]["elapsed_seconds"]
 
     def _end(self) -> int:
         run, agent, received = self.run, self.agent, self.signals.received
         assert agent.stop_reason is not None, "the loop ends only when it is asked to"
-        facts = {"reason": agent.stop_reason, "timesteps": agent.counters.timesteps}
-        if received is not None and not self.results:
-            run.write_status("interrupted", **facts)
-            print(
-                f"saved {run.path} at {agent.counters.timesteps:,} timesteps; go on with: "
-                f"python train.py --resume {run_reference(run)}",
-                file=sys.stderr,
-            )
-            return 128 + received
-        run.write_status("completed", **facts)
+        self.signals.install()  # Lightning gave them back to whom it took them from
+        self.signals.training_is_over()
+        is_complete = self.results is not None
+        run.write_status(
+            "completed" if is_complete else "interrupted", **self._facts(agent.stop_reason)
+        )
+        self.is_ended = True
+        if not is_complete:
+            print(self._way_back(), file=sys.stderr)
         write_report(
             run,
             agent.config,
             results=self.results,
-            threshold=resolve_reward_threshold(agent.config, agent.train_env),
+            solved_threshold=self.solved_threshold,
+            stop_threshold=self.stop_threshold,
             stop_reason=agent.stop_reason,
-            seconds=time.perf_counter() - self.started,
         )
-        return 0
+        if is_complete:
+            return 0
+        assert received is not None, "only a signal keeps a run from its test"
+        return 128 + received
+
+    def _note_failure(self, error: BaseException) -> None:
+        """Write into the run why it did not come to its end."""
+        is_stopped = self.signals.received is not None or isinstance(error, KeyboardInterrupt)
+        if isinstance(error, UserError):
+            reason = str(error)
+        elif isinstance(error, KeyboardInterrupt):
+            reason = "stopped by SIGINT"
+        else:
+            reason = f"{type(error).__name__}: {error}"
+        with contextlib.suppress(StorageError):  # the first error is the one to tell
+            if not (self.is_ended and isinstance(error, RunInterruptedError)):
+                self.run.write_status(
+                    "interrupted" if is_stopped else "failed", **self._facts(reason)
+                )
+            _log.error("%s", reason)
+
+    def _facts(self, reason: str) -> dict[str, Any]:
+        """Return what a reader of the status wants to know about the end of the run."""
+        return {
+            "reason": reason,
+            "timesteps": self.agent.counters.timesteps,
+            "saved_timesteps": self.run.saved_timesteps(),
+        }
+
+    def _way_back(self) -> str:
+        """Say what is saved, and how to go on with it."""
+        if self.is_ended and self.results is not None:
+            return "the run is complete but for its report"
+        saved = self.run.saved_timesteps()
+        if saved is None:
+            return "nothing was saved yet, so there is nothing to resume"
+        return (
+            f"saved {self.run.path} at {saved:,} timesteps; go on with: "
+            f"python train.py --resume {run_reference(self.run)}"
+        )
+
+    def _tell_at_once(self, text: str) -> None:
+        """Tell the person at the terminal something, wherever the process stands."""
+        if self.console is not None and self.console.is_live:
+            self.console.message(text)
+        else:
+            print(f"\n{text}", file=sys.stderr, flush=True)
 
 
 def _say(text: str) -> None:
@@ -277,35 +346,3 @@ def _say(text: str) -> None:
         print(text, flush=True)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _results_record(
-    agent: BaseAgent, results: dict[str, EvaluationResult], *, seconds: float
-) -> dict[str, Any]:
-    """Return what a script wants to read of a finished run."""
-    return {
-        "config_id": agent.config.config_id,
-        "seed": agent.config.seed,
-        "stop_reason": agent.stop_reason,
-        "timesteps": agent.counters.timesteps,
-        "seconds": seconds,
-        "test": {
-            name: dataclasses.asdict(result) | {"mean": result.mean, "std": result.std}
-            for name, result in results.items()
-        },
-    }
-
-
-def _test(run: Run, agent: BaseAgent) -> dict[str, EvaluationResult]:
-    """Judge the last and the best policy on the same fresh episodes that no one has seen."""
-    n_episodes = agent.config.test_episodes
-    if n_episodes == 0:
-        return {}
-    last = agent.evaluate(n_episodes=n_episodes, stream="test", index=0)
-    best_file = run.checkpoint("@best")
-    if best_file == run.checkpoint("@last"):
-        return {"best": last, "last": last}
-    policy = copy.deepcopy(agent.policy)
-    load_policy_state(policy, load_checkpoint(best_file), source=best_file)
-    best = agent.evaluate(policy=policy, n_episodes=n_episodes, stream="test", index=0)
-    return {"best": best, "last": last}

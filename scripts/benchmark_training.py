@@ -98,7 +98,7 @@ def prepare_ours(seed: int, *, timesteps: int) -> Callable[[], None]:
     run = Run.create(folder.name, config_id=config.config_id, config_dict=config.to_dict())
     agent = build_agent(config, run=run)
     callbacks = build_callbacks(
-        config, run, reward_threshold=THRESHOLD, first_timestep=0, is_quiet=True
+        config, run, reward_threshold=THRESHOLD, first_timestep=0, console=None
     )
 
     def train() -> None:

@@ -135,8 +135,23 @@ def test_training_diverges(tmp_path):
     assert finished.code == 3
     assert "epoch 1" in line
     assert "policy_lr" in line
+    assert "nothing was saved before it" in line
     assert only_run(tmp_path).read_status()["status"] == "failed"
     assert not list(only_run(tmp_path).checkpoints_dir.iterdir()), "broken weights were saved"
+
+
+def test_training_diverges_later(tmp_path):
+    rate = '{"start": 0.001, "end": 1e30, "from": 0.3}'
+    arguments = small(policy_lr=rate, max_grad_norm="null", checkpoint_freq_epochs=1)
+    finished = train(*arguments, runs_dir=tmp_path)
+    run = only_run(tmp_path)
+    (line,) = error_lines(finished)
+    assert finished.code == 3
+    assert "the last checkpoint is from before it" in line
+    status = run.read_status()
+    assert status["reason"] == line.removeprefix("error: ")
+    assert 0 < status["saved_timesteps"] < status["timesteps"]
+    assert all_finite(load_checkpoint(run.checkpoint("@last"))["policy"])
 
 
 @pytest.mark.parametrize(
@@ -267,7 +282,15 @@ def test_a_second_signal_stops_at_once(number, code, tmp_path):
     assert finished.code == code, finished
     assert "Traceback" not in finished.err
     run = only_run(tmp_path)
-    assert run.read_status()["status"] == "interrupted"
+    *_, line = error_lines(finished)
+    assert line.endswith(
+        f"stopped by {number.name} in the middle of an epoch; "
+        f"saved {run.path} at 768 timesteps; go on with: python train.py --resume {run.path}"
+    )
+    status = run.read_status()
+    assert status["status"] == "interrupted"
+    assert status["reason"] == f"stopped by {number.name} in the middle of an epoch"
+    assert (status["timesteps"], status["saved_timesteps"]) == (7 * 128, 6 * 128)
     assert load_checkpoint(run.checkpoint("@last"))["counters"]["epoch"] == 6
     assert train("--resume", "@last", runs_dir=tmp_path).code == 0
     assert [row["epoch"] for row in rows(run)] == list(range(1, 13))
@@ -297,10 +320,57 @@ def test_a_signal_from_outside(number, code, tmp_path):
     assert [row["epoch"] for row in rows(run)] == list(range(1, epochs + 1))
 
 
+def test_nothing_is_promised_where_nothing_is_saved(tmp_path):
+    finished = train(*small(), runs_dir=tmp_path, fault="signal-in-epoch:1:2:2")
+    assert finished.code == 130
+    *_, line = error_lines(finished)
+    assert "nothing was saved yet" in line
+    assert "--resume" not in line
+    status = only_run(tmp_path).read_status()
+    assert (status["status"], status["saved_timesteps"]) == ("interrupted", None)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("moment", ["before-training", "to-lightning"])
+def test_a_signal_while_training_starts(number, code, moment, tmp_path):
+    finished = train(*small(), runs_dir=tmp_path, fault=f"signal-{moment}:{int(number)}")
+    assert finished.code == code, finished
+    assert "Traceback" not in finished.err
+    assert "KeyboardInterrupt" not in finished.err
+    status = only_run(tmp_path).read_status()
+    assert status["status"] == "interrupted"
+    assert number.name in status["reason"]
+    assert status["timesteps"] == 128
+    assert finished.out == ""
+
+
 def test_a_signal_after_training_is_no_interruption(tmp_path):
     """The policy is trained and saved: the test of it may end, the run is complete."""
     finished = train(*small(max_timesteps=256), runs_dir=tmp_path, fault="signal-in-test:2")
     run = only_run(tmp_path)
     assert load_checkpoint(run.checkpoint("@last"))["counters"]["epoch"] == 2
-    assert (finished.code, run.read_status()["status"]) in [(0, "completed"), (130, "interrupted")]
+    assert (finished.code, run.read_status()["status"]) == (0, "completed")
+    assert "training is over and saved" in finished.err
     assert "Traceback" not in finished.err
+
+
+@pytest.mark.parametrize("test_episodes", [4, 0])
+@pytest.mark.parametrize(("times", "code"), [(1, 0), (2, 130)])
+def test_a_signal_while_the_report_is_written(test_episodes, times, code, tmp_path):
+    arguments = small(max_timesteps=256, test_episodes=test_episodes)
+    finished = train(*arguments, runs_dir=tmp_path, fault=f"signal-in-report:2:{times}")
+    run = only_run(tmp_path)
+    assert (finished.code, run.read_status()["status"]) == (code, "completed"), finished
+    assert run.read_status()["reason"] == "max_timesteps reached"
+    assert run.results_path.is_file()
+    assert "Traceback" not in finished.err
+
+
+def test_an_interrupted_run_has_a_report(tmp_path):
+    arguments = ("train", "-q", "--runs-dir", str(tmp_path), *small())
+    finished = Command(*arguments, fault="signal-in-epoch:7:2", reports=True).wait()
+    assert finished.code == 130, finished
+    text = only_run(tmp_path).report_path.read_text()
+    assert "Training ended after 896 timesteps (7 epochs)" in text
+    assert "interrupted by SIGINT" in text
+    assert "its policies were not tested" in text

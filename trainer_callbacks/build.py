@@ -21,36 +21,52 @@ from utils.loggers import (
     JsonlWriter,
     LogWriter,
     TensorBoardWriter,
+    Title,
     WandbWriter,
 )
 from utils.run import Run
 
 
+def build_console(
+    config: Any, run: Run, *, solved_threshold: float | None, stop_threshold: float | None
+) -> ConsoleWriter:
+    """Build the console of a run, and let the messages of the program go through it.
+
+    Args:
+        config: Frozen config.
+        run: The run, to name it.
+        solved_threshold: Raw mean return at which the task counts as solved, if known.
+        stop_threshold: Raw mean return at which the run stops early; None where it does not.
+    """
+    console = ConsoleWriter(
+        title=Title(config.config_id, run.id, solved_threshold, stop_threshold),
+        max_timesteps=config.max_timesteps,
+        log_interval_seconds=config.log_interval_seconds,
+    )
+    logging.getLogger("gymnasium_solver").addHandler(ConsoleHandler(console))
+    return console
+
+
 def build_callbacks(
-    config: Any, run: Run, *, reward_threshold: float | None, first_timestep: int, is_quiet: bool
+    config: Any,
+    run: Run,
+    *,
+    reward_threshold: float | None,
+    first_timestep: int,
+    console: ConsoleWriter | None,
 ) -> list[Callback]:
     """Build the callbacks and the writers that a config asks for.
 
     Args:
         config: Frozen config.
         run: Folder that the writers write to.
-        reward_threshold: Raw return at which the environment counts as solved, if known.
+        reward_threshold: Raw mean return at which early stopping stops, if known.
         first_timestep: Where the run stands: 0, or the timesteps of a resumed run.
-        is_quiet: Show no table.
+        console: Where the metrics are shown; None to show none.
     """
     writers: list[LogWriter] = [CsvWriter(run.metrics_csv), JsonlWriter(run.metrics_jsonl)]
-    sinks: list[ConsoleWriter] = []
-    if not is_quiet:
-        console = ConsoleWriter(
-            config_id=config.config_id,
-            run_id=run.id,
-            max_timesteps=config.max_timesteps,
-            log_interval_seconds=config.log_interval_seconds,
-            reward_threshold=reward_threshold,
-        )
-        logging.getLogger("gymnasium_solver").addHandler(ConsoleHandler(console))
+    if console is not None:
         writers.append(console)
-        sinks.append(console)
     if config.tensorboard:
         writers.append(TensorBoardWriter(run.path / "tensorboard", first_timestep=first_timestep))
     if config.wandb:
@@ -67,7 +83,7 @@ def build_callbacks(
         WarmupEval(),
         VideoLogger([writer for writer in writers if isinstance(writer, WandbWriter)]),
         DispatchMetrics(writers),
-        MonitorMetrics(sinks),
+        MonitorMetrics([] if console is None else [console]),
         EarlyStopping(reward_threshold=reward_threshold),
         ModelCheckpoint(),
     ]

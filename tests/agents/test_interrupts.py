@@ -11,8 +11,9 @@ from agents.interrupts import GRACE_SECONDS, RunInterruptedError, StopSignals
 @pytest.fixture
 def signals():
     reasons: list[str] = []
-    stop = StopSignals(reasons.append)
-    stop.reasons = reasons
+    told: list[str] = []
+    stop = StopSignals(reasons.append, tell=told.append)
+    stop.reasons, stop.told = reasons, told
     before = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)}
     stop.install()
     yield stop
@@ -21,17 +22,29 @@ def signals():
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_first_signal_asks_and_the_second_stops(signals, number, capsys):
+def test_the_first_signal_asks_and_the_second_stops(signals, number):
     os.kill(os.getpid(), number)
     assert signals.received == number
     assert signals.reasons == [f"interrupted by {number.name}"]
-    assert "stopping after this epoch" in capsys.readouterr().err
+    assert "stopping after this epoch" in signals.told[0]
     with pytest.raises(RunInterruptedError) as stopped:
         os.kill(os.getpid(), signal.SIGINT)
     # The exit code is that of the first one.
     assert stopped.value.exit_code == 128 + number
     assert number.name in str(stopped.value)
     assert len(signals.reasons) == 1
+
+
+def test_after_training_the_first_signal_changes_nothing(signals):
+    os.kill(os.getpid(), signal.SIGALRM)
+    signals.received = None
+    signals.training_is_over()
+    assert signal.alarm(0) == 0, "the last epoch has ended, so its time is not limited any more"
+    os.kill(os.getpid(), signal.SIGINT)
+    assert len(signals.reasons) == 1
+    assert "training is over and saved" in signals.told[-1]
+    with pytest.raises(RunInterruptedError, match="stopped by SIGINT after training"):
+        os.kill(os.getpid(), signal.SIGINT)
 
 
 def test_an_epoch_that_does_not_end_is_left(signals):

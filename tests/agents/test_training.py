@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,7 @@ import torch
 from agents.training import resolve_machine, train
 from tests.helpers.agents import ENVS
 from tests.helpers.saved_states import all_finite
+from tests.helpers.screen import Screen
 from utils.checkpoints import load_checkpoint
 from utils.config import PPOConfig, REINFORCEConfig, config_from_dict
 from utils.errors import CheckpointError, ConfigError
@@ -64,6 +69,9 @@ def test_a_run_leaves_everything_that_others_read(tmp_path, capsys):
     results = json.loads(run.results_path.read_text())
     assert (results["timesteps"], results["seed"]) == (64, 0)
     assert results["stop_reason"] == "max_timesteps reached"
+    rows = [json.loads(line) for line in run.metrics_jsonl.read_text().splitlines()]
+    assert results["training_seconds"] == rows[-1]["train/time/elapsed_seconds"]
+    assert results["process_seconds"] > results["training_seconds"]
     for name in ("best", "last"):
         test = results["test"][name]
         assert len(test["returns"]) == 3
@@ -105,6 +113,50 @@ def test_training_ends_when_the_goal_is_reached(tmp_path):
     run = run_training(config, tmp_path)
     assert load_checkpoint(run.checkpoint("@last"))["counters"]["epoch"] == 2
     assert "reached the threshold 0" in run.read_status()["reason"]
+
+
+def test_a_notice_stays_readable_above_the_table(tmp_path, monkeypatch):
+    """Ctrl-C at a terminal on which the table is being redrawn."""
+    from agents.base_agent import BaseAgent
+
+    original = BaseAgent.collect_rollout
+
+    def interrupted(self):
+        if self.counters.epoch == 3:
+            os.write(terminal, b"^C")  # as the terminal itself shows it
+            os.kill(os.getpid(), signal.SIGINT)
+        return original(self)
+
+    monkeypatch.setattr(BaseAgent, "collect_rollout", interrupted)
+    monkeypatch.setenv("TERM", "xterm")
+    keyboard, terminal = pty.openpty()
+    seen = bytearray()
+    reader = threading.Thread(target=read_until_closed, args=(keyboard, seen))
+    reader.start()
+    with os.fdopen(terminal, "w") as stream:
+        monkeypatch.setattr("sys.stdout", stream)
+        monkeypatch.setattr("sys.stderr", stream)
+        config = make_config(max_timesteps=160, log_interval_seconds=1e-3)
+        assert train(TrainingPlan(config=config, runs_dir=tmp_path)) == 130
+        monkeypatch.undo()
+    reader.join()
+    os.close(keyboard)
+    screen = Screen(columns=1000)
+    screen.write(seen.decode())
+    text = "\n".join(screen.lines)
+    assert text.count("SIGINT: stopping after this epoch") == 1
+    assert text.count("Toy-v0:ppo   ") == 1, "one table"
+    assert text.index("SIGINT: stopping") < text.index("Toy-v0:ppo   ")
+    assert "epoch 4 " in text
+    assert "--resume" in text.partition("epoch 4 ")[2]
+
+
+def read_until_closed(descriptor, seen):
+    while True:
+        try:
+            seen += os.read(descriptor, 65536)
+        except OSError:
+            return
 
 
 def test_an_evaluation_that_never_ends_does_not_hold_training_up(tmp_path):

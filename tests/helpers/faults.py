@@ -119,7 +119,32 @@ def _signal_in_test(number: int) -> None:
     """A signal to this process while the finished policy is tested."""
     from agents import training
 
-    _at_call(training, "_test", 1, lambda *_: os.kill(os.getpid(), number))
+    _at_call(training, "judge_policies", 1, lambda *_: os.kill(os.getpid(), number))
+
+
+def _signal_in_report(number: int, times: int = 1) -> None:
+    """A signal to this process when it writes the report, once or more often."""
+    from agents import training
+
+    def happen(*_: Any, **__: Any) -> None:
+        for _time in range(times):
+            os.kill(os.getpid(), number)
+
+    _at_call(training, "write_report", 1, happen)
+
+
+def _signal_before_training(number: int) -> None:
+    """A signal to this process when Lightning has begun and does not listen yet."""
+    from agents.base_agent import BaseAgent
+
+    _at_call(BaseAgent, "on_fit_start", 1, lambda *_: os.kill(os.getpid(), number))
+
+
+def _signal_to_lightning(number: int) -> None:
+    """A signal to this process when Lightning listens and we do not yet again."""
+    from agents.base_agent import BaseAgent
+
+    _at_call(BaseAgent, "train_dataloader", 1, lambda *_: os.kill(os.getpid(), number))
 
 
 def _without(package: str) -> None:
@@ -148,6 +173,9 @@ _FAULTS: dict[str, Callable[..., None]] = {
     "signal-in-epoch": _signal_in_epoch,
     "signal-in-rollout": _signal_in_rollout,
     "signal-in-test": _signal_in_test,
+    "signal-in-report": _signal_in_report,
+    "signal-before-training": _signal_before_training,
+    "signal-to-lightning": _signal_to_lightning,
     "without": _without,
     "no-links": _no_links,
 }
