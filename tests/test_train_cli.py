@@ -104,6 +104,12 @@ def test_listing_shows_what_matches(tmp_path):
         (small(env_kwargs={"gravty": 1}), None, "gravty"),
         (small(env_wrappers=[{"id": "ClipRewrd"}]), None, "ClipReward"),
         (small(normalize_obs="rolling", env_id="FrozenLake-v1"), None, "normalize_obs"),
+        (small(policy_kwargs={"log_std_init": 0.0}), None, "'policy_kwargs.log_std_init' has no"),
+        (
+            small(policy_kwargs={"feature_dim": 64}, vectorization="async"),
+            None,
+            "'policy_kwargs.feature_dim' has no effect",
+        ),
         (small("CartPole-v1:ppo", device="cuda"), None, "cuda"),
         (small("LunarLander-v3:ppo"), "without:Box2D", "gymnasium-solver[box2d]"),
         (small(tensorboard=True), "without:tensorboard", "gymnasium-solver[tensorboard]"),

@@ -30,6 +30,7 @@ from utils.models import (
     twin_network,
 )
 from utils.normalization import ObservationNormalizer, build_observation_normalizer
+from utils.spaces import is_picture
 
 Observation = Tensor | dict[str, Tensor]
 
@@ -74,6 +75,8 @@ class PolicySettings:
     normalize_obs: str
     clip_obs: float
     has_critic: bool
+    written: frozenset[str] = frozenset()
+    """Names of the settings that somebody wrote: one of them that does nothing is refused."""
 
 
 class ActorCritic(nn.Module):
@@ -198,10 +201,33 @@ def build_policy(
     """Build the policy for a pair of single spaces.
 
     Raises:
-        ConfigError: A space that no policy can read or act in.
+        ConfigError: A space that no policy can read or act in, or a setting that somebody wrote
+            and that does nothing for these spaces.
     """
     distribution, n_parameters = build_distribution(action_space)
+    if faults := _ineffective_settings(settings, observation_space, action_space):
+        raise ConfigError("\n".join(faults))
     return ActorCritic(observation_space, distribution, n_parameters, settings)
+
+
+def _ineffective_settings(
+    settings: PolicySettings, observation_space: gym.Space, action_space: gym.Space
+) -> list[str]:
+    """Say of each setting that only some spaces give a meaning why it has no effect here."""
+    faults = []
+    if "log_std_init" in settings.written and not isinstance(action_space, gym.spaces.Box):
+        faults.append(
+            f"'policy_kwargs.log_std_init' has no effect on the action space {action_space}: only "
+            "actions of a Box have a standard deviation"
+        )
+    is_dict = isinstance(observation_space, gym.spaces.Dict)
+    parts = observation_space.spaces.values() if is_dict else [observation_space]
+    if "feature_dim" in settings.written and not any(map(is_picture, parts)):
+        faults.append(
+            f"'policy_kwargs.feature_dim' has no effect on the observation space "
+            f"{' '.join(str(observation_space).split())}: it holds no picture for convolutions"
+        )
+    return faults
 
 
 def build_distribution(action_space: gym.Space) -> tuple[ActionDistribution, int]:
@@ -244,4 +270,5 @@ def policy_settings_from_config(config: Any, *, has_critic: bool) -> PolicySetti
         normalize_obs=config.normalize_obs,
         clip_obs=config.clip_obs,
         has_critic=has_critic,
+        written=frozenset(kwargs.model_fields_set),
     )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import gymnasium as gym
@@ -147,6 +148,39 @@ def test_initial_spread_of_continuous_actions() -> None:
     # four dimensions of -1 + 0.918939 + 0.5
     entropy = policy.evaluate_actions(torch.zeros(1, 3), torch.zeros(1, 2, 2)).entropy
     assert entropy.item() == pytest.approx(1.675754, rel=1e-5)
+
+
+PICTURE = gym.spaces.Box(0, 255, (1, 36, 36), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("written", "action_space", "observation_space", "faults"),
+    [
+        ("log_std_init", "discrete", VECTOR, [r"log_std_init.*Discrete\(4, start=-1\)"]),
+        ("log_std_init", "multi_binary", VECTOR, [r"log_std_init.*MultiBinary"]),
+        ("log_std_init", "box", VECTOR, []),
+        ("feature_dim", "box", VECTOR, [r"feature_dim.*no picture"]),
+        ("feature_dim", "discrete", gym.spaces.Dict(a=VECTOR), [r"feature_dim.*no picture"]),
+        ("feature_dim", "discrete", PICTURE, []),
+        ("feature_dim", "discrete", gym.spaces.Dict(a=VECTOR, b=PICTURE), []),
+        ("feature_dim log_std_init", "discrete", VECTOR, ["log_std_init", "feature_dim"]),
+        ("", "discrete", VECTOR, []),
+    ],
+)
+def test_what_somebody_wrote_must_mean_something_for_the_spaces(
+    written: str, action_space: str, observation_space: gym.Space, faults: list[str]
+) -> None:
+    arguments = (ACTION_SPACES[action_space], observation_space)
+    if not faults:
+        build(*arguments, written=frozenset(written.split()))
+        return
+    with pytest.raises(ConfigError) as caught:
+        build(*arguments, written=frozenset(written.split()))
+    lines = str(caught.value).splitlines()
+    assert len(lines) == len(faults)
+    for line, fault in zip(lines, faults, strict=True):
+        assert re.search(fault, line), line
+        assert "has no effect" in line
 
 
 def test_no_hidden_layers_is_a_linear_policy() -> None:

@@ -40,11 +40,22 @@ def config_from_dict(data: Mapping[str, Any], *, source: str = "saved config") -
         raise ConfigError(f"{source}: unknown algo_id {algo_id!r} (known: {known})")
     config_class = CONFIG_CLASSES[algo_id]
     try:
-        return config_class.model_validate(settings)
+        return _forget_who_wrote(config_class.model_validate(settings))
     except ValidationError as error:
         problems = problems_of(error, config_class, siblings={})
         lines = [f"{source}: {problem.message}" for problem in problems]
         raise ConfigError("\n".join(lines)) from error
+
+
+def _forget_who_wrote(config: Config) -> Config:
+    """Mark no option of the networks as written: a saved config holds the defaults too.
+
+    An option that has no effect for the spaces of the environment is refused where somebody wrote
+    it, which was when the run began.
+    """
+    kwargs = config.policy_kwargs
+    unwritten = type(kwargs).model_construct(_fields_set=set(), **dict(kwargs))
+    return config.model_copy(update={"policy_kwargs": unwritten})
 
 
 def load_config_json(path: Path | str) -> Config:

@@ -20,6 +20,14 @@ def test_a_saved_config_rebuilds_an_equal_one(tmp_path):
         assert json.dumps(load_config_json(path).to_dict()) == text
 
 
+def test_nothing_counts_as_written_in_a_saved_config(tmp_path):
+    config = load_ppo(tmp_path, "policy_kwargs: {log_std_init: -1.0}\n")
+    assert config.policy_kwargs.model_fields_set == {"log_std_init"}
+    saved = config_from_dict(config.to_dict())
+    assert saved.policy_kwargs.model_fields_set == set()
+    assert saved == config
+
+
 def test_the_saved_form_names_its_version_first(tmp_path):
     saved = load_ppo(tmp_path).to_dict()
     assert next(iter(saved.items())) == ("schema_version", 1)
