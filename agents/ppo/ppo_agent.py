@@ -55,7 +55,8 @@ class PPOAgent(BaseAgent):
             from agents.ppo.device_loops import build_device_loop
 
             self.device_loop = build_device_loop(self)
-            return DeviceSource(self.train_env, self.device_loop)
+            if self.device_loop is not None:
+                return DeviceSource(self.train_env, self.device_loop)
         config = self.config
         return RolloutSource(
             build_collector(
@@ -139,7 +140,8 @@ class PPOAgent(BaseAgent):
         ).mean()
         entropy = new.entropy.mean()
         total = policy + hp["vf_coef"] * value
-        if hp["ent_coef"] != 0:  # a term without weight would still be walked backwards
+        # A term without weight would still be walked backwards.
+        if isinstance(hp["ent_coef"], Tensor) or hp["ent_coef"] != 0:
             total = total - hp["ent_coef"] * entropy
         terms = PPOTerms(policy, value, entropy, new.logprob)
         return self._report(total, terms, minibatch.old_logprob)

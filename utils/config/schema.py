@@ -79,9 +79,12 @@ class Config(BaseModel):
 
     # Environment
     n_envs: PositiveInteger = Field(description="Environments stepped side by side, >= 1.")
-    vectorization: Literal["auto", "sync", "async"] = Field(
+    vectorization: Literal["auto", "sync", "async", "torch"] = Field(
         default="auto",
-        description="sync: in this process; async: in worker processes; auto: the faster.",
+        description=(
+            "sync: in this process; async: in worker processes; torch: as tensors on `device`; "
+            "auto: the faster of the first two."
+        ),
     )
     n_workers: PositiveInteger | None = Field(
         default=None,

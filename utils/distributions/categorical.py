@@ -60,7 +60,7 @@ class Categorical:
         action: Tensor,
         *,
         logprob_gradient: Tensor,
-        entropy_gradient: float,
+        entropy_gradient: float | Tensor,
     ) -> Tensor:
         """Carry gradients of log-probability and entropy back to the logits, in closed form.
 
@@ -71,7 +71,8 @@ class Categorical:
             logprobs: (B, n) normalised.
             action: (B,) int64.
             logprob_gradient: (B,) gradient of a loss with respect to log p(action).
-            entropy_gradient: Its gradient with respect to each row's entropy.
+            entropy_gradient: Its gradient with respect to each row's entropy; a scalar tensor is
+                never read back from its device.
 
         Returns:
             (B, n) gradient with respect to the logits.
@@ -79,7 +80,10 @@ class Categorical:
         weight = logprob_gradient.unsqueeze(-1)
         probability = logprobs.exp()
         gradient = (probability * -weight).scatter_add_(-1, action.unsqueeze(-1), weight)
-        if entropy_gradient != 0:
+        if isinstance(entropy_gradient, Tensor):
+            entropy = _entropy(logprobs).unsqueeze(-1)
+            gradient.sub_(entropy_gradient * probability * (logprobs + entropy))
+        elif entropy_gradient != 0:
             entropy = _entropy(logprobs).unsqueeze(-1)
             gradient.addcmul_(probability, logprobs + entropy, value=-entropy_gradient)
         return gradient

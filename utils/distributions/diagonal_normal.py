@@ -62,7 +62,7 @@ class DiagonalNormal:
         action: Tensor,
         *,
         logprob_gradient: Tensor,
-        entropy_gradient: float,
+        entropy_gradient: float | Tensor,
     ) -> Parameters:
         """Carry gradients of log-probability and entropy back to mean and log_std, in closed form.
 

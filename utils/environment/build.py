@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gym_wrappers import EnvWrapperRegistry
-from utils.environment.families import standard
+from utils.environment.families import standard, torch_classic
 from utils.environment.recipe import EnvRecipe
 from utils.errors import ConfigError
 from utils.vector_envs import (
@@ -15,6 +15,9 @@ from utils.vector_envs import (
     ObservationOptions,
     SubprocessVectorEnv,
 )
+
+if TYPE_CHECKING:
+    from gym_envs.torch_envs import TorchVectorEnv
 
 
 def build_env(  # noqa: PLR0913 - one keyword per config key
@@ -33,14 +36,16 @@ def build_env(  # noqa: PLR0913 - one keyword per config key
     n_workers: int | None = None,
     start_method: str = "spawn",
     env_timeout_seconds: float = 60.0,
-) -> BaseVectorEnv:
+    device: str = "cpu",
+) -> BaseVectorEnv | TorchVectorEnv:
     """Build a vector env.
 
     Args:
         env_id: Gymnasium id, `package.module:Id-v0` where a module registers it.
         n_envs: Number of environments, at least 1.
         vectorization: "sync" steps them in this process, "async" in worker processes, "auto"
-            takes processes only for environments so slow that they pay.
+            takes processes only for environments so slow that they pay; "torch" keeps the classic
+            environments as tensors on `device`.
         env_kwargs: Arguments of the environment's constructor.
         env_wrappers: `{id: Name, **kwargs}` each, innermost first.
         max_episode_steps: Time limit in steps instead of the environment's own.
@@ -52,11 +57,26 @@ def build_env(  # noqa: PLR0913 - one keyword per config key
         n_workers: Number of worker processes ("async"); None takes one per core, at most n_envs.
         start_method: "spawn", "forkserver" or "fork" ("async").
         env_timeout_seconds: Longest time that a reset or step may take ("async").
+        device: Where the environments live ("torch").
 
     Raises:
         ConfigError: An unknown id, wrapper or argument, or an option that does not fit.
         MissingDependencyError: An optional package is needed.
     """
+    if vectorization == "torch" and render_mode is None:  # tensors have no pictures
+        return torch_classic.build_torch_env(
+            env_id,
+            n_envs=n_envs,
+            device=device,
+            max_episode_steps=max_episode_steps,
+            options=torch_classic.changed_options(
+                env_kwargs=env_kwargs,
+                env_wrappers=env_wrappers,
+                grayscale_obs=grayscale_obs,
+                resize_obs=resize_obs,
+                frame_stack=frame_stack,
+            ),
+        )
     spec = standard.find_spec(env_id)
     recipe = EnvRecipe(
         spec=spec,
@@ -93,7 +113,7 @@ def build_env_from_config(
     render_mode: str | None = None,
     vectorization: str | None = None,
     max_episode_steps: int | None = None,
-) -> BaseVectorEnv:
+) -> BaseVectorEnv | TorchVectorEnv:
     """Build the vector env of a config, the same for training, evaluation, play and inspection.
 
     Args:
@@ -123,6 +143,7 @@ def build_env_from_config(
         n_workers=config.n_workers,
         start_method=config.start_method,
         env_timeout_seconds=config.env_timeout_seconds,
+        device=config.device,
     )
 
 

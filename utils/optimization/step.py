@@ -23,6 +23,10 @@ class GradientGroups:
             self.parameters.append(parameter)
         self._groups = torch.tensor(groups)
 
+    def membership(self) -> Tensor:
+        """Return which group each parameter is in, (n_parameters, n_groups) of 0 and 1, float."""
+        return nn.functional.one_hot(self._groups, len(self.NAMES)).to(torch.float32)
+
     def norms(self, per_parameter: Tensor) -> dict[str, float]:
         """Combine gradient norms of parameters into norms of groups, averaged over steps.
 

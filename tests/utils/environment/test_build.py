@@ -29,6 +29,7 @@ CONFIG = {
     "n_workers": None,
     "start_method": "spawn",
     "env_timeout_seconds": 60.0,
+    "device": "cpu",
 }
 
 

@@ -1,0 +1,23 @@
+"""Rollouts that never leave their device: tensors from the environment to the optimiser."""
+
+from utils.device_rollouts.buffer import DeviceRolloutBuffer, pick_minibatches
+from utils.device_rollouts.collector import (
+    DeviceCollector,
+    TensorActionAdapter,
+    TensorEnv,
+    allocate_device_buffer,
+)
+from utils.device_rollouts.episode_sums import EpisodeSums, EpisodeTotals
+from utils.device_rollouts.shuffle import shuffled_passes
+
+__all__ = [
+    "DeviceCollector",
+    "DeviceRolloutBuffer",
+    "EpisodeSums",
+    "EpisodeTotals",
+    "TensorActionAdapter",
+    "TensorEnv",
+    "allocate_device_buffer",
+    "pick_minibatches",
+    "shuffled_passes",
+]
