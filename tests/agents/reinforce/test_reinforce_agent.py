@@ -79,7 +79,10 @@ def test_an_episode_that_was_cut_counts_on_with_its_baseline():
     agent.policy.critic_head.weight.data.zero_()
     agent.policy.critic_head.bias.data.fill_(1.0)
     # The second step is worth 1 + 0.5 of what is to come, the first 1 + 0.5 of that.
-    assert collect(agent).returns.sort().values.tolist() == [1.5, 1.5, 1.75, 1.75]
+    minibatch = collect(agent)
+    assert minibatch.returns.sort().values.tolist() == [1.5, 1.5, 1.75, 1.75]
+    # So the baseline moves the policy even where the targets are returns.
+    assert torch.equal(minibatch.advantage, minibatch.returns)
 
 
 def test_targets_are_normalised_over_the_rollout():
