@@ -63,7 +63,9 @@ def build_env(  # noqa: PLR0913 - one keyword per config key
         ConfigError: An unknown id, wrapper or argument, or an option that does not fit.
         MissingDependencyError: An optional package is needed.
     """
-    if vectorization == "torch" and render_mode is None:  # tensors have no pictures
+    if vectorization == "torch" and render_mode is not None:
+        vectorization = "sync"  # tensors have no pictures
+    if vectorization == "torch":
         return torch_classic.build_torch_env(
             env_id,
             n_envs=n_envs,

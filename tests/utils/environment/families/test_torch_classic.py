@@ -14,7 +14,7 @@ def test_torch_builds_the_tensor_environment():
 
 
 def test_pictures_come_from_the_ordinary_environment():
-    env = build_env("Pendulum-v1", n_envs=1, vectorization="sync", render_mode="rgb_array")
+    env = build_env("Pendulum-v1", n_envs=1, vectorization="torch", render_mode="rgb_array")
     assert env.vectorization_name == "sync"
     env.close()
 
