@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
-from utils.config.option_parser import OptionParser
+from utils.config.option_parser import OptionParser, positive_number, whole_number
 
 
 def benchmark_parser(prog: str, description: str) -> OptionParser:
@@ -30,27 +29,13 @@ def benchmark_parser(prog: str, description: str) -> OptionParser:
     return parser
 
 
-def count(text: str) -> int:
-    """Read a whole number >= 1."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number >= 1, got '{text}'")
-    return int(text)
+count = whole_number(least=1)
+seconds = positive_number
 
 
 def counts(text: str) -> list[int]:
     """Read whole numbers >= 1 with commas between them."""
     return [count(part) for part in text.split(",")]
-
-
-def seconds(text: str) -> float:
-    """Read a number of seconds > 0."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"must be seconds > 0, got '{text}'")
-    return value
 
 
 def names(text: str) -> list[str]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from utils.config.option_parser import OptionParser
+from utils.config.option_parser import OptionParser, whole_number
 from utils.config.overrides import Override, parse_override
 from utils.config.wandb_sweep import read_wandb_sweep
-from utils.config.yaml_reader import parse_value
 from utils.errors import ConfigError, UserError
 
 _EPILOG = """\
@@ -61,13 +59,15 @@ def parse_train_args(argv: Sequence[str] | None = None) -> TrainArgs:
         SystemExit: --help was asked for and printed.
     """
     parser = _build_parser()
-    given, rest = parser.parse_known_args(sys.argv[1:] if argv is None else list(argv))
-    problems = parser.find_unknown(rest) or _contradictions(given)
-    overrides: list[Override] = []
-    for read in (_read_sweep, _read_sets, _read_shorthands):
-        read_overrides, faults = read(given)
-        overrides += read_overrides
+    given, problems = parser.read(argv)
+    if not problems:
+        problems = _contradictions(given)
+        is_clear = not problems
+        problems += parser.faults
+        overrides, faults = _read_overrides(given)
         problems += faults
+        if problems and is_clear:
+            problems += _config_problems(given, overrides)
     if problems:
         raise UserError("\n".join(problems))
     return TrainArgs(
@@ -96,8 +96,15 @@ def _build_parser() -> OptionParser:
     parser.add_option(
         "--config-id", dest="config_id_option", metavar="ENV:VARIANT", help="the same"
     )
-    parser.add_option("--max-timesteps", metavar="N", help="environment steps in all, such as 1e5")
-    parser.add_option("--seed", metavar="N", help="seed of every random stream")
+    parser.add_option(
+        "--max-timesteps",
+        type=whole_number(least=1),
+        metavar="N",
+        help="environment steps in all, such as 1e5",
+    )
+    parser.add_option(
+        "--seed", type=whole_number(least=0), metavar="N", help="seed of every random stream"
+    )
     parser.add_option(
         "--set",
         action="append",
@@ -147,7 +154,7 @@ def _contradictions(given: argparse.Namespace) -> list[str]:
     if given.resume is not None:
         changes = {
             "--set": given.set,
-            "--seed": given.seed,
+            "--seed": given.seed is not None,
             "--debug": given.debug,
             "--wandb-sweep": given.wandb_sweep,
         }
@@ -159,42 +166,36 @@ def _contradictions(given: argparse.Namespace) -> list[str]:
     return problems
 
 
-def _read_sweep(given: argparse.Namespace) -> tuple[list[Override], list[str]]:
-    if not given.wandb_sweep:
-        return [], []
-    try:
-        return read_wandb_sweep(os.environ), []
-    except ConfigError as error:
-        return [], [str(error)]
-
-
-def _read_sets(given: argparse.Namespace) -> tuple[list[Override], list[str]]:
+def _read_overrides(given: argparse.Namespace) -> tuple[list[Override], list[str]]:
+    """Return the settings that can be read, and one line per setting that cannot."""
     overrides: list[Override] = []
     problems: list[str] = []
+    if given.wandb_sweep:
+        try:
+            overrides += read_wandb_sweep(os.environ)
+        except ConfigError as error:
+            problems.append(str(error))
     for text in given.set:
         try:
             overrides.append(parse_override(text))
         except ConfigError as error:
             problems.append(str(error))
-    return overrides, problems
-
-
-def _read_shorthands(given: argparse.Namespace) -> tuple[list[Override], list[str]]:
-    overrides: list[Override] = []
-    problems: list[str] = []
     for key in ("max_timesteps", "seed"):
-        text = getattr(given, key)
-        if text is None:
-            continue
-        label = f"--{key.replace('_', '-')} {text}"
-        least = 1 if key == "max_timesteps" else 0
-        try:
-            value = parse_value(text, label=label)
-        except ConfigError as error:
-            problems.append(str(error))
-            continue
-        is_whole = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_whole or value != value // 1 or value < least:
-            problems.append(f"{label}: must be a whole number >= {least}")
-        overrides.append(Override((key,), value, label))
+        value = getattr(given, key)
+        if value is not None:
+            overrides.append(Override((key,), value, f"--{key.replace('_', '-')} {value}"))
     return overrides, problems
+
+
+def _config_problems(given: argparse.Namespace, overrides: Sequence[Override]) -> list[str]:
+    """Return what is wrong with the config besides: everything is to be told at once."""
+    config_id = given.config_id_option or given.config_id
+    if config_id is None or given.resume is not None or given.list_envs is not None:
+        return []
+    from utils.config.loader import load_config
+
+    try:
+        load_config(config_id, overrides)
+    except ConfigError as error:
+        return str(error).splitlines()
+    return []

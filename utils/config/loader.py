@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,18 +45,59 @@ def load_config(
         ConfigError: Anything is wrong with the id, the file or the settings; one line for each
             problem, with its place.
     """
+    stack = _lay(config_id, overrides, config_dir=config_dir, sweep=sweep or {})
+    return _check(stack)
+
+
+def refusal(
+    problems: Sequence[Problem], config_id: str, overrides: Sequence[str | Override]
+) -> ConfigError:
+    """Return the error that tells, with their places, what others find wrong with a config.
+
+    Args:
+        problems: The faults.
+        config_id: What `load_config` was given.
+        overrides: Likewise.
+    """
+    return _refusal(problems, _lay(config_id, overrides, config_dir=None, sweep={}))
+
+
+@dataclass(frozen=True, slots=True)
+class _Stack:
+    """All settings of a run laid over each other, not yet checked."""
+
+    layers: Layers
+    file: EnvironmentFile
+    variant: str
+    problems: list[str]
+    """One line per override that cannot be read or applied."""
+
+    @property
+    def top(self) -> Place:
+        """Where a fault is that no setting is to blame for."""
+        place = self.file.document.place((self.variant,))
+        return Place(place, _VARIANT, section=f"variant '{self.variant}'")
+
+
+def _lay(
+    config_id: str,
+    overrides: Sequence[str | Override],
+    *,
+    config_dir: Path | str | None,
+    sweep: Mapping[str, Any],
+) -> _Stack:
     directory = Path(config_dir) if config_dir is not None else CONFIG_DIR
     file, variant = find_variant(config_id, config_dir=directory)
     layers = Layers()
     _lay_block(layers, file, BASE_BLOCK, file.base, _BASE)
     _lay_block(layers, file, variant, file.variants[variant], _VARIANT)
-    given, problems = _read_overrides(overrides)
-    problems += apply_overrides(layers, sweep_overrides(sweep or {}), layer=_SWEEP)
+    of_sweep, problems = sweep_overrides(sweep)
+    given, faults = _read_overrides(overrides)
+    problems += faults
+    problems += apply_overrides(layers, of_sweep, layer=_SWEEP)
     problems += apply_overrides(layers, given, layer=_COMMAND_LINE)
-    if problems:
-        raise ConfigError("\n".join(problems))
     _choose_evaluation_unit(layers)
-    return _check(layers, file, variant)
+    return _Stack(layers, file, variant, problems)
 
 
 def _lay_block(
@@ -89,11 +131,11 @@ def _choose_evaluation_unit(layers: Layers) -> None:
         layers.data[earlier] = None
 
 
-def _check(layers: Layers, file: EnvironmentFile, variant: str) -> Config:
-    top = Place(file.document.place((variant,)), _VARIANT, section=f"variant '{variant}'")
-    config_class = _config_class(layers, top)
+def _check(stack: _Stack) -> Config:
+    layers = stack.layers
+    config_class = _config_class(stack)
     problems = _derived_key_problems(layers.data)
-    data = {**layers.data, "config_id": f"{file.name}:{variant}"}
+    data = {**layers.data, "config_id": f"{stack.file.name}:{stack.variant}"}
     config: Config | None = None
     try:
         config = config_class.model_validate(data)
@@ -102,13 +144,13 @@ def _check(layers: Layers, file: EnvironmentFile, variant: str) -> Config:
         problems += found + _contradictions_among_valid(data, found, config_class)
     if config is not None:
         problems += find_ineffective_options(config, layer_of=layers.layer_of)
-    if config is None or problems:
-        raise _refusal(problems, layers, top)
+    if config is None or problems or stack.problems:
+        raise _refusal(problems, stack)
     return config
 
 
-def _config_class(layers: Layers, top: Place) -> type[Config]:
-    algo_id = layers.data.get("algo_id")
+def _config_class(stack: _Stack) -> type[Config]:
+    algo_id = stack.layers.data.get("algo_id")
     if isinstance(algo_id, str) and algo_id in CONFIG_CLASSES:
         return CONFIG_CLASSES[algo_id]
     known = ", ".join(CONFIG_CLASSES)
@@ -117,7 +159,7 @@ def _config_class(layers: Layers, top: Place) -> type[Config]:
     else:
         hint = did_you_mean(str(algo_id), CONFIG_CLASSES)
         message = f"unknown algo_id '{algo_id}'{hint} (known: {known})"
-    raise _refusal([Problem(("algo_id",), message)], layers, top)
+    raise _refusal([Problem(("algo_id",), message)], stack)
 
 
 def _derived_key_problems(data: Mapping[str, Any]) -> list[Problem]:
@@ -150,11 +192,11 @@ def _contradictions_among_valid(
     return []
 
 
-def _refusal(problems: list[Problem], layers: Layers, top: Place) -> ConfigError:
+def _refusal(problems: Sequence[Problem], stack: _Stack) -> ConfigError:
     def prefix_of(problem: Problem) -> str:
         paths: list[KeyPath] = [tuple(key.split(".")) for key in problem.keys]
-        places = [place for path in paths if (place := layers.find_place(path))]
-        place = max(places, key=lambda place: place.layer, default=top)
+        places = [place for path in paths if (place := stack.layers.find_place(path))]
+        place = max(places, key=lambda place: place.layer, default=stack.top)
         return f"{place.label}: {place.section}: " if place.section else f"{place.label}: "
 
-    return ConfigError(tell(problems, prefix_of))
+    return ConfigError("\n".join([*stack.problems, *tell(problems, prefix_of)]))

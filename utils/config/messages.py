@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -143,6 +143,6 @@ def dotted_keys(model: type[BaseModel]) -> list[str]:
     return keys
 
 
-def tell(problems: list[Problem], prefix_of: Callable[[Problem], str]) -> str:
+def tell(problems: Sequence[Problem], prefix_of: Callable[[Problem], str]) -> list[str]:
     """Write one line per problem, its place first, each line once."""
-    return "\n".join(dict.fromkeys(prefix_of(problem) + problem.message for problem in problems))
+    return list(dict.fromkeys(prefix_of(problem) + problem.message for problem in problems))

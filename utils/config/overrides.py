@@ -37,28 +37,36 @@ def parse_override(text: str) -> Override:
     return Override(tuple(key.split(".")), parse_value(value, label=label), label)
 
 
-def sweep_overrides(sweep: Mapping[str, Any]) -> Iterator[Override]:
-    """Yield the settings of a sweep's trial.
+def sweep_overrides(sweep: Mapping[str, Any]) -> tuple[list[Override], list[str]]:
+    """Read the settings of a sweep's trial.
 
     Args:
         sweep: Nested or dotted keys, or both. Text is read as YAML, because sweep services read
             `1e-3` as text.
 
-    Raises:
-        ConfigError: A text value is not YAML.
+    Returns:
+        The settings, and one line per text value that is not YAML.
     """
-    return _flatten(sweep, ())
+    overrides: list[Override] = []
+    problems: list[str] = []
+    for path, value in _flatten(sweep, ()):
+        label = f"sweep {'.'.join(path)}={value}"
+        try:
+            parsed = parse_value(value, label=label) if isinstance(value, str) else value
+        except ConfigError as error:
+            problems.append(str(error))
+            continue
+        overrides.append(Override(path, parsed, label))
+    return overrides, problems
 
 
-def _flatten(block: Mapping[str, Any], path: KeyPath) -> Iterator[Override]:
+def _flatten(block: Mapping[str, Any], path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
     for key, value in block.items():
         here = (*path, *str(key).split("."))
         if isinstance(value, Mapping):
             yield from _flatten(value, here)
-            continue
-        label = f"sweep {'.'.join(here)}={value}"
-        parsed = parse_value(value, label=label) if isinstance(value, str) else value
-        yield Override(here, parsed, label)
+        else:
+            yield here, value
 
 
 def apply_overrides(layers: Layers, overrides: Iterable[Override], *, layer: int) -> list[str]:

@@ -37,4 +37,7 @@ def read_wandb_sweep(environ: Mapping[str, str]) -> list[Override]:
         for key, block in data.items()
         if isinstance(block, dict) and "value" in block and not key.startswith("_")
     }
-    return [Override(("wandb",), True, "--wandb-sweep"), *sweep_overrides(trial)]
+    overrides, problems = sweep_overrides(trial)
+    if problems:
+        raise ConfigError("\n".join(problems))
+    return [Override(("wandb",), True, "--wandb-sweep"), *overrides]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from utils.config.option_parser import OptionParser
+from utils.config.option_parser import OptionParser, positive_number, whole_number
 from utils.errors import UserError
 
 RenderChoice = Literal["auto", "window", "video", "terminal", "none"]
@@ -63,9 +61,8 @@ def parse_play_args(argv: Sequence[str] | None = None) -> PlayArgs:
         SystemExit: --help was asked for and printed.
     """
     parser = _build_parser()
-    given, rest = parser.parse_known_args(sys.argv[1:] if argv is None else list(argv))
-    problems = parser.find_unknown(rest) or _contradictions(given)
-    if problems:
+    given, unknown = parser.read(argv)
+    if problems := unknown or [*_contradictions(given), *parser.faults]:
         raise UserError("\n".join(problems))
     render = "video" if given.output is not None else given.render
     return PlayArgs(
@@ -102,10 +99,17 @@ def _build_parser() -> OptionParser:
         "--checkpoint", metavar="NAME", help="@best (default), @last, epoch=XX or a file"
     )
     parser.add_option(
-        "--episodes", type=_count, default=5, metavar="N", help="whole episodes to play (default 5)"
+        "--episodes",
+        type=whole_number(least=1),
+        default=5,
+        metavar="N",
+        help="whole episodes to play (default 5)",
     )
     parser.add_option(
-        "--seed", type=_seed, metavar="N", help="seed of the first episode; the next has N + 1"
+        "--seed",
+        type=whole_number(least=0),
+        metavar="N",
+        help="seed of the first episode; the next has N + 1",
     )
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument(
@@ -126,10 +130,17 @@ def _build_parser() -> OptionParser:
     )
     parser.add_option("--output", type=Path, metavar="FILE", help="the video file, an .mp4")
     parser.add_option(
-        "--fps", type=_positive, metavar="X", help="frames per second instead of the environment's"
+        "--fps",
+        type=positive_number,
+        metavar="X",
+        help="frames per second instead of the environment's",
     )
-    parser.add_option("--speed", type=_positive, metavar="X", help="2 is twice as fast, 0.5 half")
-    parser.add_option("--max-steps", type=_count, metavar="N", help="cut episodes that are longer")
+    parser.add_option(
+        "--speed", type=positive_number, metavar="X", help="2 is twice as fast, 0.5 half"
+    )
+    parser.add_option(
+        "--max-steps", type=whole_number(least=1), metavar="N", help="cut episodes that are longer"
+    )
     parser.add_option(
         "--runs-dir", type=Path, default=Path("runs"), metavar="DIR", help="folder of the runs"
     )
@@ -143,6 +154,8 @@ def _contradictions(given: argparse.Namespace) -> list[str]:
             problems.append(f"--output {given.output}: a video is an .mp4 file")
         elif given.output.is_dir():
             problems.append(f"--output {given.output}: that is a folder")
+        elif not given.output.parent.is_dir():
+            problems.append(f"--output {given.output}: there is no folder '{given.output.parent}'")
         if given.render not in ("auto", "video"):
             problems.append(f"--output has no effect with --render {given.render}")
     if given.render == "none":
@@ -152,31 +165,3 @@ def _contradictions(given: argparse.Namespace) -> list[str]:
             if getattr(given, name) is not None
         ]
     return problems
-
-
-def _count(text: str) -> int:
-    return _whole(text, least=1)
-
-
-def _seed(text: str) -> int:
-    return _whole(text, least=0)
-
-
-def _whole(text: str, *, least: int) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = least - 1
-    if value < least:
-        raise argparse.ArgumentTypeError(f"must be a whole number >= {least}, got '{text}'")
-    return value
-
-
-def _positive(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"must be a number > 0, got '{text}'")
-    return value

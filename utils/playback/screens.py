@@ -52,7 +52,7 @@ class VideoScreen(Screen):
         """Prepare the file; it appears when the screen is closed.
 
         Args:
-            path: An .mp4 file; its folder is made.
+            path: An .mp4 file; its folder is made, for the first film of a run.
             fps: Frames per second, > 0.
         """
         self.path = path

@@ -113,7 +113,10 @@ class PlaySession:
                 "use --render video or --render terminal"
             )
         if asked == "terminal" and not is_terminal(stream):
-            raise RenderError("--render terminal: the output is not a terminal; use --render video")
+            raise RenderError(
+                "--render terminal: the output is not a terminal; use --render video, or "
+                "--render none for the numbers only"
+            )
         if asked != "auto":
             return asked
         modes = render_modes(self.plan.config)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from utils.config import Config, config_from_dict, load_config, load_config_json
 from utils.config.cli import TrainArgs
+from utils.config.loader import refusal
+from utils.config.problems import Problem
 from utils.errors import ConfigError
 from utils.run.lock import RunLock
 from utils.run.registry import split_reference
@@ -38,6 +40,7 @@ def plan_training(args: TrainArgs) -> TrainingPlan:
         return _plan_resume(args, runs_dir)
     assert args.config_id is not None, args
     config = load_config(args.config_id, args.overrides)
+    _check_wrappers(config, args)
     checkpoint = None
     if args.init_from_run is not None:
         reference, name = split_reference(args.init_from_run)
@@ -49,6 +52,25 @@ def plan_training(args: TrainArgs) -> TrainingPlan:
         is_quiet=args.quiet,
         is_debug=args.debug,
     )
+
+
+def _check_wrappers(config: Config, args: TrainArgs) -> None:
+    """Refuse wrappers that do not exist or do not take their arguments, with the place of each."""
+    if not config.env_wrappers:
+        return
+    from gym_wrappers import EnvWrapperRegistry
+
+    problems = []
+    for index, entry in enumerate(config.env_wrappers):
+        try:
+            EnvWrapperRegistry.resolve(entry)
+        except ConfigError as error:
+            here = f"env_wrappers.{index}"
+            keys = (here, *(f"{here}.{key}" for key in entry))
+            problems.append(Problem(keys, str(error)))
+    if problems:
+        assert args.config_id is not None, args
+        raise refusal(problems, args.config_id, args.overrides)
 
 
 def _plan_resume(args: TrainArgs, runs_dir: Path) -> TrainingPlan:

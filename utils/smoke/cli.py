@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from utils.config.catalog import find_config_ids
-from utils.config.option_parser import OptionParser
+from utils.config.option_parser import OptionParser, whole_number
 from utils.smoke.trials import Trial, TrialResult, run_trials, trial_table
 
 
@@ -16,28 +16,23 @@ def smoke_parser(prog: str, description: str) -> OptionParser:
     parser.add_option(
         "--filter", default="", metavar="TEXT", help="configs whose id holds this text or fits it"
     )
-    parser.add_option("--limit", type=whole, metavar="N", help="only the first N of them")
+    parser.add_option(
+        "--limit", type=whole_number(least=1), metavar="N", help="only the first N of them"
+    )
     parser.add_option(
         "--timesteps",
-        type=whole,
+        type=whole_number(least=1),
         metavar="N",
         help="environment steps of each config (default: 100 of every environment)",
     )
     parser.add_option(
         "--timeout",
-        type=whole,
+        type=whole_number(least=1),
         default=300,
         metavar="S",
         help="seconds after which a config has failed (default 300)",
     )
     return parser
-
-
-def whole(text: str) -> int:
-    """Read a whole number >= 1."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number >= 1, got '{text}'")
-    return int(text)
 
 
 def smoke(trial: Trial, options: argparse.Namespace, *, preload: Sequence[str]) -> int:

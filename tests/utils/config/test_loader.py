@@ -198,3 +198,9 @@ def test_ids_with_a_slash(tmp_path):
 
 def test_loading_twice_gives_equal_configs(tmp_path):
     assert load_ppo(tmp_path) == load_ppo(tmp_path)
+
+
+def test_overrides_that_cannot_be_applied_do_not_hide_other_problems(tmp_path):
+    overrides = ["n_envs", "env_wrappers.0.id=A", "gama=1"]
+    lines = ppo_problems(tmp_path, "env_wrappers: []", *overrides)
+    assert [line.partition(": ")[0] for line in lines] == [f"--set {text}" for text in overrides]

@@ -28,12 +28,18 @@ def test_what_is_no_setting(text):
 
 def test_a_trial_may_be_nested_or_dotted_and_its_text_is_read_as_yaml():
     trial = {"policy_lr": "1e-3", "net": {"dims": [8], "deep": {"x": 1}}, "net.activation": "relu"}
-    assert [(o.path, o.value) for o in sweep_overrides(trial)] == [
+    assert [(o.path, o.value) for o in sweep_overrides(trial)[0]] == [
         (("policy_lr",), 0.001),
         (("net", "dims"), [8]),
         (("net", "deep", "x"), 1),
         (("net", "activation"), "relu"),
     ]
+
+
+def test_every_faulty_text_of_a_trial_is_told():
+    overrides, problems = sweep_overrides({"a": "[", "b": {"c": "{"}, "d": "1"})
+    assert [override.path for override in overrides] == [("d",)]
+    assert [problem.partition(": ")[0] for problem in problems] == ["sweep a=[", "sweep b.c={"]
 
 
 def test_the_later_of_two_wins_and_faults_are_collected():

@@ -35,12 +35,13 @@ def test_an_output_file_means_a_video():
         (["--sampeld"], "unknown option '--sampeld': did you mean '--sampled'?"),
         (["--episode", "3"], "unknown option '--episode': did you mean '--episodes'?"),
         (["runs/a"], "unexpected argument 'runs/a'"),
-        (["--episodes", "0"], "argument --episodes: must be a whole number >= 1, got '0'"),
-        (["--seed", "-1"], "argument --seed: must be a whole number >= 0, got '-1'"),
-        (["--fps", "nan"], "argument --fps: must be a number > 0, got 'nan'"),
-        (["--speed", "0"], "argument --speed: must be a number > 0, got '0'"),
+        (["--episodes", "0"], "--episodes 0: must be a whole number >= 1"),
+        (["--seed", "-1"], "--seed -1: must be a whole number >= 0"),
+        (["--fps", "nan"], "--fps nan: must be a number > 0"),
+        (["--speed", "0"], "--speed 0: must be a number > 0"),
         (["--render", "gif"], "argument --render: invalid choice: 'gif'"),
         (["--output", "a.gif"], "--output a.gif: a video is an .mp4 file"),
+        (["--output", "/no/such/a.mp4"], "--output /no/such/a.mp4: there is no folder '/no/such'"),
         (
             ["--output", "a.mp4", "--render", "none"],
             "--output has no effect with --render none",
@@ -54,3 +55,13 @@ def test_a_mistake_is_named(arguments, message):
         parse_play_args(arguments)
     assert message in str(error.value)
     assert len(str(error.value).splitlines()) == 1
+
+
+def test_all_mistakes_are_named_at_once():
+    with pytest.raises(UserError) as error:
+        parse_play_args(["--episodes", "0", "--fps", "x", "--output", "a.gif"])
+    assert sorted(line.split()[0] for line in str(error.value).splitlines()) == [
+        "--episodes",
+        "--fps",
+        "--output",
+    ]

@@ -62,7 +62,7 @@ def test_without_a_display_the_video_holds_all_episodes(tmp_path):
 
 
 def test_the_output_file_and_fps_are_as_asked(tmp_path):
-    target = tmp_path / "out" / "a.mp4"
+    target = tmp_path / "a.mp4"
     session = make_session(tmp_path, "--episodes", "1", "--output", str(target), "--fps", "5")
     play(session)
     with av.open(str(target)) as container:
@@ -129,7 +129,7 @@ def test_with_a_display_the_window_is_paced_as_asked(tmp_path, monkeypatch):
 
 
 def test_pictures_need_a_terminal(tmp_path):
-    with pytest.raises(UserError, match="not a terminal"):
+    with pytest.raises(UserError, match="not a terminal; .*--render none"):
         make_session(tmp_path, "--render", "terminal")
 
 

@@ -42,5 +42,5 @@ def test_a_filter_that_fits_nothing_is_refused(tried):
 
 @pytest.mark.parametrize("value", ["0", "-1", "ten", "1.5"])
 def test_a_limit_must_be_a_whole_number(value):
-    with pytest.raises(UserError, match=f"whole number >= 1, got '{value}'"):
+    with pytest.raises(UserError, match=f"--limit {value}: must be a whole number >= 1"):
         options(f"--limit={value}")

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import pytest
+
+from utils.config.cli import parse_train_args
+from utils.errors import ConfigError
+from utils.run.plan import plan_training
+
+YAML = """\
+ppo:
+  algo_id: ppo
+  env_id: CartPole-v1
+  max_timesteps: 100
+  n_envs: 1
+  n_steps: 10
+  batch_size: 10
+  policy_lr: 0.1
+  env_wrappers:
+    - {id: ClipReward}
+    - {id: ClipRewrd}
+    - {id: ClipReward, lo: 1}
+"""
+
+
+def problems(*argv: str) -> list[str]:
+    with pytest.raises(ConfigError) as refused:
+        plan_training(parse_train_args(argv))
+    return str(refused.value).splitlines()
+
+
+def test_a_mistake_in_a_wrapper_is_told_with_its_place(tmp_path, monkeypatch):
+    (tmp_path / "Toy.yaml").write_text(YAML)
+    monkeypatch.setattr("utils.config.loader.CONFIG_DIR", tmp_path)
+    unknown, argument = problems("Toy:ppo")
+    place = f"{tmp_path}/Toy.yaml"
+    assert unknown.startswith(f"{place}:11: variant 'ppo': env_wrappers: unknown wrapper")
+    assert "did you mean ClipReward?" in unknown
+    assert argument.startswith(f"{place}:12: variant 'ppo': env_wrappers: ClipReward takes no 'lo'")
+    (line, _) = problems("Toy:ppo", "--set", "env_wrappers.0.id=Nope")[:2]
+    assert line.startswith("--set env_wrappers.0.id=Nope: env_wrappers: unknown wrapper 'Nope'")
