@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -9,6 +10,7 @@ from lightning.pytorch import Callback, Trainer
 from typing_extensions import override
 
 from utils.loggers.jsonl import JsonlWriter
+from utils.metrics.advice import fixes_that_apply
 from utils.metrics.monitor import Alert, MetricsMonitor
 
 
@@ -22,6 +24,8 @@ class AlertSink(Protocol):
 
 class MonitorMetrics(Callback):
     """Judge `agent.last_row`; each alert goes to `alerts.jsonl` of the run and to the sinks.
+
+    It holds only the fixes that the config of the run leaves open.
 
     It stands after DispatchMetrics in the list of callbacks.
     """
@@ -49,7 +53,9 @@ class MonitorMetrics(Callback):
     @override
     def on_train_epoch_end(self, trainer: Trainer, pl_module: Any) -> None:
         counters = pl_module.counters
-        for alert in self._monitor.check(pl_module.last_row, epoch=counters.epoch):
+        for found in self._monitor.check(pl_module.last_row, epoch=counters.epoch):
+            fixes = fixes_that_apply(found.fixes, pl_module.config)
+            alert = dataclasses.replace(found, fixes=fixes)
             if self._file is not None:
                 self._file.write(
                     alert.to_dict(), epoch=counters.epoch, timesteps=counters.timesteps

@@ -15,7 +15,7 @@ CONFIG = MetricsConfig.model_validate(
                 "above": 0.05,
                 "message": "too much",
                 "causes": ["c"],
-                "fixes": ["f"],
+                "fixes": ["f", "set max_timesteps: 1000", "set no_such_key: 1"],
                 "cooldown_epochs": 1,
             }
         ],

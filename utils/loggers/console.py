@@ -211,7 +211,5 @@ class ConsoleHandler(logging.Handler):
 
 def _alert_line(alert: Alert) -> str:
     value = format_value(alert.value, precision=4)
-    return (
-        f"{alert.key} {value} ({alert.bound}, epoch {alert.epoch}): {alert.message}; "
-        f"try: {'; '.join(alert.fixes)}"
-    )
+    advice = f"; try: {'; '.join(alert.fixes)}" if alert.fixes else ""
+    return f"{alert.key} {value} ({alert.bound}, epoch {alert.epoch}): {alert.message}{advice}"

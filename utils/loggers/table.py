@@ -119,7 +119,7 @@ def render_alerts(alerts: Sequence[Alert], look: Look) -> list[str]:
         text = f"{alert.key} {value} ({alert.bound}, epoch {alert.epoch}): {alert.message}"
         for i, part in enumerate(textwrap.wrap(text, look.columns - 5)):
             lines.append(look.palette.paint(f" {'!' if i == 0 else ' '} {part}", "yellow"))
-        advice = "try: " + "; ".join(alert.fixes)
+        advice = f"try: {'; '.join(alert.fixes)}" if alert.fixes else ""
         lines += [
             look.palette.paint(f"   {part}", "dim")
             for part in textwrap.wrap(advice, look.columns - 5)

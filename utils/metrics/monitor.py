@@ -81,7 +81,9 @@ class _Watch:
         span = self.highest - self.lowest
         if fraction is None or not span > 0.0 or value >= self.highest - fraction * span:
             return None
-        return f"its best was {self.highest:.4g}"
+        lost = (self.highest - value) / span
+        seen = f"{self.lowest:.4g} to {self.highest:.4g}"
+        return f"has lost {lost:.0%} of the range it had seen, {seen}"
 
 
 class MetricsMonitor:

@@ -51,6 +51,14 @@ def test_fall_from_the_best():
     assert alarming_epochs(make_monitor(falls_from_best=0.5), [-200, -100, -149, -151]) == [4]
 
 
+def test_a_fall_is_told_with_its_numbers():
+    monitor = make_monitor(falls_from_best=0.5)
+    assert monitor.check({KEY: 480.0}, epoch=1) == monitor.check({KEY: 500.0}, epoch=2) == []
+    (alert,) = monitor.check({KEY: 485.0}, epoch=3)
+    # It has lost 15 of a range of 20.
+    assert alert.bound == "has lost 75% of the range it had seen, 480 to 500"
+
+
 def test_alert_says_what_why_and_what_to_try():
     (alert,) = make_monitor(above=0.05).check({KEY: 0.08, "train/x/y": 1.0}, epoch=7)
     assert alert.to_dict() == {

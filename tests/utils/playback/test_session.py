@@ -129,7 +129,7 @@ def test_with_a_display_the_window_is_paced_as_asked(tmp_path, monkeypatch):
 
 
 def test_pictures_need_a_terminal(tmp_path):
-    with pytest.raises(UserError, match="not a terminal; .*--render none"):
+    with pytest.raises(UserError, match=r"not a terminal; .*--render none"):
         make_session(tmp_path, "--render", "terminal")
 
 
