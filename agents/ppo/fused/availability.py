@@ -1,0 +1,96 @@
+"""Whether the fused kernels can train a policy; needs no Triton."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+
+import gymnasium as gym
+
+from agents.ppo.fused.layout import MAX_ACTION_DIMS, MAX_CHOICES, MAX_INPUTS, MAX_WIDTH
+from gym_envs.torch_envs import TorchVectorEnv
+from utils.config import PPOConfig
+from utils.distributions import Categorical, DiagonalNormal
+from utils.models import TwinTrunks
+from utils.policy_factory import ActorCritic
+
+_MIN_WIDTH = 1
+_OPTIMIZERS = ("Adam", "AdamW")
+_OPTIMIZER_KWARGS = {"betas", "eps", "weight_decay"}
+_MAX_SAMPLES = 2**30
+
+
+def why_not(policy: ActorCritic, config: PPOConfig, env: gym.vector.VectorEnv) -> str | None:
+    """Say what keeps the fused kernels from training a policy; None if nothing does.
+
+    Args:
+        policy: Actor and critic.
+        config: Of the run.
+        env: The training environment.
+    """
+    for reason in (
+        _fault_of_environment(env),
+        _fault_of_machine(env),
+        _fault_of_policy(policy),
+        _fault_of_config(config),
+    ):
+        if reason is not None:
+            return reason
+    return None
+
+
+def _fault_of_environment(env: gym.vector.VectorEnv) -> str | None:
+    if not isinstance(env, TorchVectorEnv):
+        return "the environment is not a torch environment"
+    spec = env.spec_of_physics
+    if spec.n_observation > MAX_INPUTS:
+        return f"an observation has {spec.n_observation} numbers, more than {MAX_INPUTS}"
+    if spec.n_actions > MAX_CHOICES:
+        return f"there are {spec.n_actions} actions, more than {MAX_CHOICES}"
+    return None
+
+
+def _fault_of_machine(env: TorchVectorEnv) -> str | None:
+    if importlib.util.find_spec("triton") is None:
+        return "Triton is not installed"
+    is_interpreted = os.environ.get("TRITON_INTERPRET") == "1"
+    if env.device.type != "cuda" and not is_interpreted:
+        return f"device is {env.device.type}"
+    return None
+
+
+def _fault_of_policy(policy: ActorCritic) -> str | None:
+    trunk, distribution = policy.trunk, policy.distribution
+    if not isinstance(trunk, TwinTrunks):
+        return "actor and critic share a trunk"
+    if any(True for _ in policy.encoder.parameters()):
+        return "the encoder has weights"
+    if not policy.normalizer.is_identity:
+        return "normalize_obs is set"
+    if trunk.activation_name not in ("tanh", "relu"):
+        return f"activation is {trunk.activation_name}"
+    widths = [weight.shape[2] for weight in trunk.weights]
+    if len(widths) not in (1, 2):
+        return f"there are {len(widths)} hidden layers, not 1 or 2"
+    if not all(_MIN_WIDTH <= width <= MAX_WIDTH for width in widths):
+        return f"hidden_dims {widths} has more than {MAX_WIDTH} units"
+    if isinstance(distribution, Categorical):
+        return None
+    if isinstance(distribution, DiagonalNormal):
+        n = policy.actor_head.log_std.shape[0]
+        return None if n <= MAX_ACTION_DIMS else f"actions have {n} numbers"
+    return f"actions follow {type(distribution).__name__}"
+
+
+def _fault_of_config(config: PPOConfig) -> str | None:
+    reasons = {
+        "clip_range_vf is set": config.clip_range_vf is not None,
+        "target_kl is set": config.target_kl is not None,
+        "normalize_reward is set": config.normalize_reward,
+        f"optimizer is {config.optimizer}": config.optimizer not in _OPTIMIZERS,
+        "optimizer_kwargs has more than betas, eps and weight_decay": bool(
+            set(config.optimizer_kwargs) - _OPTIMIZER_KWARGS
+        ),
+        f"a rollout has more than {_MAX_SAMPLES} samples": config.rollout_size > _MAX_SAMPLES,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), None)
