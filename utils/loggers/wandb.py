@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import netrc
 import os
 import urllib.parse
@@ -14,6 +15,8 @@ from typing_extensions import override
 from utils.errors import MissingDependencyError, UserError
 from utils.loggers.log_writer import TIMESTEPS_KEY, LogWriter
 
+_log = logging.getLogger("gymnasium_solver")
+
 _KEY_VARIABLES = ("WANDB_MODE", "WANDB_API_KEY", "WANDB_IDENTITY_TOKEN_FILE")
 _INIT_SECONDS = 20
 _FINISH_SECONDS = 10
@@ -21,6 +24,8 @@ _FINISH_SECONDS = 10
 
 class WandbWriter(LogWriter):
     """Log one row per epoch; the declared step of every metric is the number of timesteps.
+
+    W&B itself prints nothing; where the run is to be found stands in the log.
 
     W&B's own step only counts the calls, so that rows of a resumed run are never refused as older
     than what is there.
@@ -53,6 +58,8 @@ class WandbWriter(LogWriter):
             finish_timeout_raises=False,
             silent=True,
         )
+        # Its own settings silence the run only; this also holds for what W&B itself has to say.
+        wandb.setup(settings=wandb.Settings(silent=True))
         try:
             self._run: Any = wandb.run or wandb.init(
                 project=project,
@@ -68,6 +75,7 @@ class WandbWriter(LogWriter):
             raise UserError(
                 f"Weights & Biases cannot start: {error}; WANDB_MODE=offline keeps the data here"
             ) from error
+        _log.info("W&B: %s", self._run.url or f"offline, in {self._run.settings.sync_dir}")
         self._run.define_metric(TIMESTEPS_KEY)
         self._run.define_metric("*", step_metric=TIMESTEPS_KEY)
 
