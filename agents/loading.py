@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from gymnasium.vector import VectorEnv
 
@@ -13,7 +15,15 @@ from utils.config import Config
 from utils.errors import CheckpointError
 from utils.metrics import Counters
 from utils.policy_factory import ActorCritic
+from utils.run.run import CONFIG_NAME
 from utils.spaces import space_to_dict, spaces_differ
+from utils.storage import read_json
+
+_NETWORK_KEYS = ("normalize_obs", "use_baseline")
+_NO_SHAPE = frozenset(
+    f"policy_kwargs.{key}" for key in ("activation", "orthogonal_init", "log_std_init")
+)
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +65,63 @@ def load_policy(config: Config, checkpoint: Path, *, env: VectorEnv) -> LoadedPo
     return LoadedPolicy(policy, checkpoint, Counters.from_dict(state["counters"]))
 
 
-def load_policy_state(policy: ActorCritic, state: dict, *, source: Path) -> None:
+def load_policy_state(
+    policy: ActorCritic, state: dict, *, source: Path, config: Config | None = None
+) -> None:
     """Load weights and normaliser from a checkpoint's state.
 
+    Args:
+        policy: Changed in place; as it was where the state does not fit.
+        state: Of the checkpoint.
+        source: Its file.
+        config: What the policy was built by, to name the settings that differ.
+
     Raises:
-        CheckpointError: Names or shapes do not fit; the first differences are shown.
+        CheckpointError: Names or shapes do not fit; one line names what differs.
     """
-    try:
-        policy.load_state_dict(state["policy"])
-    except (RuntimeError, KeyError) as error:
-        details = " ".join(str(error).split())[:300]
-        raise CheckpointError(f"'{source}' holds other networks: {details}") from error
+    theirs, ours = state["policy"], policy.state_dict()
+    differences = _differing_tensors(theirs, ours)
+    if not differences:
+        policy.load_state_dict(theirs)
+        return
+    settings = [] if config is None else _differing_settings(source, config)
+    raise CheckpointError(
+        f"'{source}' holds other networks: " + "; ".join(settings or _shorten(differences))
+    )
+
+
+def _differing_settings(source: Path, config: Config) -> list[str]:
+    """Name the settings that shape networks in which the run of a checkpoint differs."""
+    stored = read_json(source.resolve().parent.parent / CONFIG_NAME)
+    if stored is None:
+        return []
+    theirs, ours = _network_settings(stored), _network_settings(config.to_dict())
+    return [
+        f"{key} is {json.dumps(theirs.get(key))} there and {json.dumps(ours.get(key))} here"
+        for key in sorted({*theirs, *ours})
+        if theirs.get(key) != ours.get(key)
+    ]
+
+
+def _network_settings(config: dict[str, Any]) -> dict[str, Any]:
+    of_policy = {f"policy_kwargs.{key}": value for key, value in config["policy_kwargs"].items()}
+    more = {key: config[key] for key in _NETWORK_KEYS if key in config}
+    return {key: value for key, value in (of_policy | more).items() if key not in _NO_SHAPE}
+
+
+def _differing_tensors(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
+    differences = []
+    for name in sorted({*theirs, *ours}):
+        if name not in ours:
+            differences.append(f"{name} is there and not here")
+        elif name not in theirs:
+            differences.append(f"{name} is here and not there")
+        elif theirs[name].shape != ours[name].shape:
+            there, here = tuple(theirs[name].shape), tuple(ours[name].shape)
+            differences.append(f"{name} has shape {there} there and {here} here")
+    return differences
+
+
+def _shorten(differences: list[str]) -> list[str]:
+    more = len(differences) - _MOST_NAMED
+    return differences[:_MOST_NAMED] + ([f"and {more} more"] if more > 0 else [])

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 import torch
 
 from agents.loading import load_policy, load_policy_state
-from tests.helpers.agents import make_agent, train_epochs
+from tests.helpers.agents import begin, make_agent, train_epochs
 from utils.checkpoints import save_checkpoint
 from utils.environment import build_env_from_config
 from utils.errors import CheckpointError
@@ -55,6 +57,37 @@ def test_other_networks_are_refused_in_one_line(saved):
         load_policy_state(other.policy, state, source=path)
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 500
+    # Without the other run's config the networks alone can be compared.
+    assert "is here and not there" in str(error.value)
+
+
+def test_a_differing_width_is_told_by_its_shapes(saved):
+    agent, path = saved
+    other = make_agent("CartPole-v1", normalize_obs="rolling", policy_kwargs={"hidden_dims": [9]})
+    before = {name: tensor.clone() for name, tensor in other.policy.state_dict().items()}
+    with pytest.raises(CheckpointError, match=r"has shape \(.*8.*\) there and \(.*9.*\) here"):
+        load_policy_state(other.policy, agent.checkpoint_state(), source=path)
+    assert all(before[name].equal(now) for name, now in other.policy.state_dict().items())
+
+
+def test_the_settings_that_differ_are_named(tmp_path):
+    agent = make_agent("CartPole-v1")
+    begin(agent)
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "config.json").write_text(json.dumps(agent.config.to_dict()))
+    other = make_agent(
+        "CartPole-v1", policy_kwargs={"hidden_dims": [9, 9], "activation": "relu", "feature_dim": 8}
+    )
+    with pytest.raises(CheckpointError) as error:
+        load_policy_state(
+            other.policy,
+            agent.checkpoint_state(),
+            source=tmp_path / "checkpoints" / "epoch=01.ckpt",
+            config=other.config,
+        )
+    assert str(error.value).endswith(
+        "holds other networks: policy_kwargs.hidden_dims is [8] there and [9, 9] here"
+    )
 
 
 def test_a_policy_without_the_normaliser_of_the_run_is_refused(saved):
