@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import importlib.util
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -16,6 +17,9 @@ from gym_envs.physics import classic_spec
 from gym_envs.torch_envs.philox import N_WORDS, philox_keys, philox_words, to_unit_interval
 from gym_envs.torch_envs.tensor_physics import tensor_physics
 from utils.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from gym_envs.torch_envs.triton_step import TritonStep
 
 
 class TensorStep(NamedTuple):
@@ -47,7 +51,8 @@ class TorchVectorEnv(VectorEnv):
 
     Episode k of environment i begins in a state that depends on the seed, i and k alone: the words
     of Philox with the seed as key and (i, k, 0, 0) as counter, word v for state variable v. So the
-    episodes of a seed are the same on every device, however many environments there are.
+    episodes of a seed are the same on every device up to rounding, however many environments there
+    are. On CUDA a step is one kernel where Triton is installed.
 
     Attributes:
         state: (n_state, N) float32, state variables in the order of the spec.
@@ -103,6 +108,7 @@ class TorchVectorEnv(VectorEnv):
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._physics = tensor_physics(spec)
         self._allocate()
+        self._kernel = self._build_kernel()
 
     def _allocate(self) -> None:
         spec, n, device = self.spec_of_physics, self.num_envs, self.device
@@ -117,6 +123,16 @@ class TorchVectorEnv(VectorEnv):
         low = torch.tensor(spec.initial_low, device=device)
         high = torch.tensor(spec.initial_high, device=device)
         self._initial_low, self._initial_range = low[:, None], (high - low)[:, None]
+
+    def _build_kernel(self) -> TritonStep | None:
+        """Build the step as one kernel, where there is a compiler for the device."""
+        if self.device.type != "cuda" or importlib.util.find_spec("triton") is None:
+            return None
+        from gym_envs.torch_envs.triton_step import TritonStep
+
+        return TritonStep(
+            self.env_id, initial_low=self._initial_low, initial_range=self._initial_range
+        )
 
     # -- tensors in, tensors out ----------------------------------------------------------------
 
@@ -157,6 +173,8 @@ class TorchVectorEnv(VectorEnv):
         if not self.spec_of_physics.n_actions:
             action = action.squeeze(-1)
         assert action.shape == (self.num_envs,), (action.shape, self.num_envs)
+        if self._kernel is not None:
+            return self._step_at_once(self._kernel, action)
         *after, reward, terminated = self._physics.transition(*self.state.unbind(0), action)
         reward = torch.as_tensor(reward, device=self.device).expand(self.num_envs)
         length = self.elapsed + 1
@@ -176,6 +194,17 @@ class TorchVectorEnv(VectorEnv):
             final_observation,
             episode_return,
             length,
+        )
+
+    def _step_at_once(self, kernel: TritonStep, action: Tensor) -> TensorStep:
+        return TensorStep(
+            *kernel(
+                action,
+                **self._state_tensors(),
+                seed=self.seed_tensor,
+                max_episode_steps=self.max_episode_steps,
+                n_observation=self.spec_of_physics.n_observation,
+            )
         )
 
     def _observe(self, state: tuple[Tensor, ...]) -> Tensor:
