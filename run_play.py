@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from utils.errors import exit_on_user_error
+from utils.lazy_imports import postpone_library_parts
 from utils.playback import parse_play_args, plan_play
 
 
@@ -12,6 +13,7 @@ def main() -> int:
     """Parse the command line, find the run, play its policy."""
     # Mistakes about runs and options are told before anything heavy is imported.
     plan = plan_play(parse_play_args(sys.argv[1:]))
+    postpone_library_parts()
 
     from agents.loading import load_policy
     from utils.playback.session import PlaySession

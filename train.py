@@ -7,6 +7,7 @@ import sys
 from utils.config.catalog import list_configs
 from utils.config.cli import parse_train_args
 from utils.errors import exit_on_user_error
+from utils.lazy_imports import postpone_library_parts
 
 
 def main() -> int:
@@ -19,6 +20,7 @@ def main() -> int:
     from utils.run.plan import plan_training
 
     plan = plan_training(args)
+    postpone_library_parts()
 
     from agents.training import train
 
