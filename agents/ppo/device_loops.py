@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from agents.ppo.device_loop import DeviceLoop
 from agents.ppo.eager_loop import EagerLoop
+from agents.ppo.fused.availability import why_not as why_not_fused
 from agents.ppo.graph_loop import GraphLoop, why_not_graph
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def why_no_loop(agent: PPOAgent) -> str | None:
 
 
 def build_device_loop(agent: PPOAgent) -> DeviceLoop | None:
-    """Build the fastest loop that can train an agent.
+    """Build the fastest loop that can train an agent, and say which and why not a faster one.
 
     Args:
         agent: Its environment is a `TorchVectorEnv` on its device.
@@ -33,9 +34,19 @@ def build_device_loop(agent: PPOAgent) -> DeviceLoop | None:
     if reason is not None:
         _log.info("iterations: collector and update, no loop on the device because %s", reason)
         return None
-    reason = why_not_graph(agent)
-    if reason is None:
-        _log.info("iterations: CUDA graph")
+    not_fused = why_not_fused(agent.policy, agent.config, agent.train_env)
+    if not_fused is None:
+        from agents.ppo.fused.loop import FusedLoop
+
+        _log.info("iterations: fused kernels")
+        return FusedLoop(agent.policy, agent.config, agent.train_env, agent.optimizer)
+    not_graph = why_not_graph(agent)
+    if not_graph is None:
+        _log.info("iterations: CUDA graph; not fused because %s", not_fused)
         return GraphLoop(agent)
-    _log.info("iterations: eager on the device, not a CUDA graph because %s", reason)
+    _log.info(
+        "iterations: eager on the device; not fused because %s, not a CUDA graph because %s",
+        not_fused,
+        not_graph,
+    )
     return EagerLoop(agent)

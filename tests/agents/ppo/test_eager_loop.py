@@ -163,7 +163,8 @@ def test_the_choice_says_why_it_is_not_a_faster_one(caplog):
     with caplog.at_level(logging.INFO, logger="gymnasium_solver"):
         assert build_device_loop(agent).name == "eager"
     assert "eager" in caplog.text
-    assert "because device is cpu" in caplog.text
+    assert "not a CUDA graph because device is cpu" in caplog.text
+    assert "not fused because" in caplog.text
 
 
 def test_evaluation_leaves_the_training_episodes_alone():

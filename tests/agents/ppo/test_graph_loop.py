@@ -69,7 +69,6 @@ def test_what_cannot_be_captured_is_named(changes, reason):
 
 def cuda_agent(env_id, loop, **changes):
     agent = make_agent(env_id, **SETTINGS | changes | {"device": "cuda"})
-    assert isinstance(agent.device_loop, GraphLoop)
     agent.device_loop = agent.source.loop = loop(agent)
     return agent
 
@@ -132,6 +131,13 @@ def test_a_running_graph_is_captured_anew_when_a_state_is_loaded():
     assert agent.device_loop.n_captures == 2
     for ours, theirs in zip(agent.policy.parameters(), expected, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.gpu
+@on_cuda
+def test_a_model_that_the_kernels_do_not_know_is_captured():
+    agent = make_agent("CartPole-v1", **SETTINGS | {"device": "cuda", "clip_range_vf": 0.5})
+    assert isinstance(agent.device_loop, GraphLoop)
 
 
 @pytest.mark.gpu
