@@ -1,0 +1,133 @@
+"""Compiles the step of one environment from its physics."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from types import FunctionType
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from gym_envs.numba_settings import njit
+from gym_envs.physics import ClassicSpec, classic_spec, rebind
+from gym_envs.simd import float_math, random_words, rows, step_functions
+
+_NARROW_ANGLES = ("CartPole-v1",)  # an angle beyond 0.21 rad ends the episode
+
+# Strict arithmetic: vector and scalar code give the same bits.
+_compile = njit(error_model="numpy")
+
+
+class Kernels(NamedTuple):
+    """Compiled functions of one environment, named as in `step_functions`."""
+
+    step_kernel: Any
+    step_at: Any
+    step_at_with_threads: Any
+    reset_masked: Any
+    observe_all: Any
+
+
+@functools.cache
+def compile_kernels(env_id: str) -> Kernels:
+    """Return the kernels of an environment; each compiles, or loads, at its first call.
+
+    Args:
+        env_id: One that `classic_spec` knows.
+    """
+    spec = classic_spec(env_id)
+    names = _bind_physics(spec) | _bind_sizes(spec)
+    names["step_rows"] = _compile(_fill(step_functions.step_rows, names))
+    names["step_part"] = _compile(_fill(step_functions.step_part, names))
+    names["take_all_actions"] = _compile(_fill(step_functions.take_all_actions, names))
+    address, actions = numba.int64, _action_types(spec)
+
+    def finish(function: Callable[..., Any], signatures: Any = None, **options: Any) -> Any:
+        copy = _fill(function, names)
+        # The file on disk is found by this name: two environments must not share one.
+        copy.__qualname__ = f"{function.__name__}_{spec.module_name}"
+        decorate = njit(signatures, cache=True, error_model="numpy", **options)
+        return decorate(copy)
+
+    return Kernels(
+        step_kernel=finish(step_functions.step_kernel),
+        step_at=finish(step_functions.step_at, [(address, kind) for kind in actions]),
+        step_at_with_threads=finish(step_functions.step_at_with_threads, parallel=True),
+        reset_masked=finish(step_functions.reset_masked),
+        observe_all=finish(step_functions.observe_all),
+    )
+
+
+def _bind_physics(spec: ClassicSpec) -> dict[str, Any]:
+    suffix = "_small" if spec.env_id in _NARROW_ANGLES else ""
+    math = {
+        "where": _compile_pattern(float_math.where),
+        "clip": _compile_pattern(float_math.clip),
+        "floor": _compile_pattern(float_math.round_down),
+        "sin": _compile_pattern(getattr(float_math, f"sin{suffix}")),
+        "cos": _compile_pattern(getattr(float_math, f"cos{suffix}")),
+    }
+    options = {"math": math, "constant": np.float32, "compile_helper": _compile}
+    return {
+        "transition": _compile(rebind(spec.transition, **options)),
+        "observe": _compile(rebind(spec.observe, **options)),
+    }
+
+
+def _bind_sizes(spec: ClassicSpec) -> dict[str, Any]:
+    n_state, n_observation = spec.n_state, spec.n_observation
+    low = np.array(spec.initial_low, dtype=np.float32)
+    span = np.array(spec.initial_high, dtype=np.float32) - low
+    take = (
+        step_functions.take_discrete_actions if spec.n_actions else step_functions.take_real_actions
+    )
+    functions = {
+        "state_rows": getattr(rows, f"rows_{n_state}"),
+        "load_state": getattr(rows, f"load_{n_state}"),
+        "store_state": getattr(rows, f"store_{n_state}"),
+        "select_state": getattr(rows, f"select_{n_state}"),
+        "draw_state": getattr(random_words, f"draw_{n_state}"),
+        "observation_rows": getattr(rows, f"rows_{n_observation}"),
+        "store_observation": getattr(rows, f"store_{n_observation}"),
+        "write_observation": getattr(rows, f"write_{n_observation}"),
+        "has_any": step_functions.has_any,
+        "take_actions": _fill(take, {"N_ACTIONS": spec.n_actions}),
+    }
+    return {
+        **{name: _compile_pattern(function) for name, function in functions.items()},
+        "INITIAL_LOW": tuple(low),
+        "INITIAL_SPAN": tuple(span),
+        "N_STATE": n_state,
+        "N_OBSERVATION": n_observation,
+        "ACTION_TYPE": np.int32 if spec.n_actions else np.float32,
+    }
+
+
+def _action_types(spec: ClassicSpec) -> list[numba.types.Array]:
+    if spec.n_actions:
+        return [numba.int64[::1], numba.int32[::1]]
+    return [numba.float32[:, ::1]]
+
+
+def _fill(function: Callable[..., Any], names: Mapping[str, Any]) -> FunctionType:
+    """Copy a pattern so that the given names mean something else in it."""
+    assert isinstance(function, FunctionType), function
+    used = {name: names[name] for name in function.__code__.co_names if name in names}
+    copy = FunctionType(function.__code__, function.__globals__ | used, function.__name__)
+    copy.__module__ = function.__module__
+    copy.__qualname__ = function.__qualname__
+    copy.__doc__ = function.__doc__
+    return copy
+
+
+def _compile_pattern(function: Callable[..., Any]) -> Any:
+    """Compile a function with those of its module that it calls."""
+    assert isinstance(function, FunctionType), function
+    called = {
+        name: _compile_pattern(value)
+        for name in function.__code__.co_names
+        if isinstance(value := function.__globals__.get(name), FunctionType)
+    }
+    return _compile(_fill(function, called))
