@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from agents.ppo.device_loop import DeviceLoop
 from agents.ppo.eager_loop import EagerLoop
@@ -13,40 +12,41 @@ from agents.ppo.graph_loop import GraphLoop, why_not_graph
 if TYPE_CHECKING:
     from agents.ppo.ppo_agent import PPOAgent
 
-_log = logging.getLogger("gymnasium_solver")
-
 
 def why_no_loop(agent: PPOAgent) -> str | None:
     """Say what keeps an agent from every loop on the device; None if nothing does."""
     return "normalize_reward is set" if agent.config.normalize_reward else None
 
 
-def build_device_loop(agent: PPOAgent) -> DeviceLoop | None:
-    """Build the fastest loop that can train an agent, and say which and why not a faster one.
+class LoopChoice(NamedTuple):
+    """A loop, and a line that says which it is and why not a faster one."""
+
+    loop: DeviceLoop | None
+    """None where the ordinary collector and update have to do."""
+    reason: str
+
+
+def build_device_loop(agent: PPOAgent) -> LoopChoice:
+    """Build the fastest loop that can train an agent.
 
     Args:
         agent: Its environment is a `TorchVectorEnv` on its device.
-
-    Returns:
-        The loop, or None where the ordinary collector and update have to do.
     """
     reason = why_no_loop(agent)
     if reason is not None:
-        _log.info("iterations: collector and update, no loop on the device because %s", reason)
-        return None
+        return LoopChoice(None, f"collector and update, no loop on the device because {reason}")
     not_fused = why_not_fused(agent.policy, agent.config, agent.train_env)
     if not_fused is None:
         from agents.ppo.fused.loop import FusedLoop
 
-        _log.info("iterations: fused kernels")
-        return FusedLoop(agent.policy, agent.config, agent.train_env, agent.optimizer)
+        loop = FusedLoop(agent.policy, agent.config, agent.train_env, agent.optimizer)
+        return LoopChoice(loop, "fused kernels on the device")
     not_graph = why_not_graph(agent)
     if not_graph is None:
-        _log.info("iterations: CUDA graph; not fused because %s", not_fused)
-        return GraphLoop(agent)
-    _log.info(
-        "iterations: eager on the device; not fused because %s, not a CUDA graph because %s",
-        not_fused,
-        not_graph,
+        return LoopChoice(
+            GraphLoop(agent), f"CUDA graph on the device, not fused because {not_fused}"
+        )
+    return LoopChoice(
+        EagerLoop(agent),
+        f"eager on the device, not fused because {not_fused}, not a CUDA graph because {not_graph}",
     )
-    return EagerLoop(agent)

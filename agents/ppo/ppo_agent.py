@@ -5,6 +5,7 @@ Schulman et al. 2017, "Proximal Policy Optimization Algorithms", algorithm 1.
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 
@@ -16,6 +17,7 @@ from agents.base_agent import BaseAgent
 from agents.ppo.device_loop import DeviceLoop
 from agents.ppo.ppo_gradients import PPOTerms, has_closed_form, write_ppo_gradients
 from agents.ppo.ppo_losses import (
+    KL_TOLERANCE,
     approximate_kl,
     clipped_fraction,
     clipped_policy_loss,
@@ -30,8 +32,7 @@ from utils.returns import explained_variance, generalized_advantage, standardize
 from utils.rollouts import Minibatch, RolloutBuffer
 from utils.seeding import derive_seed
 
-# The update stops when the estimated KL passes this multiple of `target_kl`, as is usual.
-KL_TOLERANCE = 1.5
+_log = logging.getLogger("gymnasium_solver")
 
 
 class PPOAgent(BaseAgent):
@@ -40,6 +41,8 @@ class PPOAgent(BaseAgent):
     config: PPOConfig
     device_loop: DeviceLoop | None = None
     """Carries out whole iterations where the environments live on a device; else None."""
+    path: str = "collector and update"
+    """What carries out the iterations, and why nothing faster does."""
 
     @staticmethod
     @override
@@ -54,7 +57,7 @@ class PPOAgent(BaseAgent):
         if self.train_env.vectorization_name == "torch":
             from agents.ppo.device_loops import build_device_loop
 
-            self.device_loop = build_device_loop(self)
+            self.device_loop, self.path = build_device_loop(self)
             if self.device_loop is not None:
                 return DeviceSource(self.train_env, self.device_loop)
         config = self.config
@@ -72,6 +75,11 @@ class PPOAgent(BaseAgent):
             n_passes=config.n_epochs,
             seed=derive_seed(config.seed, "minibatch"),
         )
+
+    @override
+    def on_fit_start(self) -> None:
+        super().on_fit_start()
+        _log.info("iterations by: %s", self.path)
 
     @override
     def collect_rollout(self) -> None:

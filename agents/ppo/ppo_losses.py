@@ -5,6 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+# The update stops when the estimated KL passes this multiple of `target_kl`, as is usual.
+KL_TOLERANCE = 1.5
+
 
 def clipped_policy_loss(
     *, logprob: Tensor, old_logprob: Tensor, advantage: Tensor, clip_range: float
