@@ -7,7 +7,10 @@ import gymnasium as gym
 from gym_envs.physics import list_classic_specs
 
 # Namespace -> vector environment that takes `env_id` and `num_envs`; imported when it is built.
-_VECTOR_ENVS = {"torch": "gym_envs.torch_envs.vector_env:TorchVectorEnv"}
+_VECTOR_ENVS = {
+    "simd": "gym_envs.simd.vector_env:SimdVectorEnv",
+    "torch": "gym_envs.torch_envs.vector_env:TorchVectorEnv",
+}
 
 
 def register_vector_envs() -> None:

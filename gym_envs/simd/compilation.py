@@ -16,8 +16,11 @@ from gym_envs.simd import float_math, random_words, rows, step_functions
 
 _NARROW_ANGLES = ("CartPole-v1",)  # an angle beyond 0.21 rad ends the episode
 
-# Strict arithmetic: vector and scalar code give the same bits.
-_compile = njit(error_model="numpy")
+# Strict arithmetic: vector and scalar code give the same bits. What is not said here would be taken
+# over from whatever function calls.
+_OPTIONS = {"error_model": "numpy", "fastmath": False}
+_compile = njit(**_OPTIONS, forceinline=True)
+_compile_apart = njit(**_OPTIONS, forceinline=False)
 
 
 class Kernels(NamedTuple):
@@ -39,16 +42,15 @@ def compile_kernels(env_id: str) -> Kernels:
     """
     spec = classic_spec(env_id)
     names = _bind_physics(spec) | _bind_sizes(spec)
-    names["step_rows"] = _compile(_fill(step_functions.step_rows, names))
-    names["step_part"] = _compile(_fill(step_functions.step_part, names))
-    names["take_all_actions"] = _compile(_fill(step_functions.take_all_actions, names))
+    for pattern in ("step_rows", "step_part", "take_all_actions"):
+        names[pattern] = _compile_apart(_fill(getattr(step_functions, pattern), names))
     address, actions = numba.int64, _action_types(spec)
 
     def finish(function: Callable[..., Any], signatures: Any = None, **options: Any) -> Any:
         copy = _fill(function, names)
         # The file on disk is found by this name: two environments must not share one.
         copy.__qualname__ = f"{function.__name__}_{spec.module_name}"
-        decorate = njit(signatures, cache=True, error_model="numpy", **options)
+        decorate = njit(signatures, cache=True, **_OPTIONS, **options)
         return decorate(copy)
 
     return Kernels(

@@ -42,7 +42,7 @@ class SimdVectorEnv(VectorEnv):
 
     vectorization_name = "simd"
 
-    def __init__(  # noqa: PLR0913 - Gymnasium's arguments and three of our own
+    def __init__(
         self,
         env_id: str,
         num_envs: int,

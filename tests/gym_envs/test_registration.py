@@ -12,9 +12,10 @@ from gym_envs.physics import list_classic_specs
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.parametrize("namespace", ["simd", "torch"])
 @pytest.mark.parametrize("spec", list_classic_specs(), ids=lambda spec: spec.env_id)
-def test_torch_environments_are_registered(spec):
-    env = gym.make_vec(f"gym_envs:torch/{spec.env_id}", num_envs=3, max_episode_steps=9)
+def test_vector_environments_are_registered(spec, namespace):
+    env = gym.make_vec(f"gym_envs:{namespace}/{spec.env_id}", num_envs=3, max_episode_steps=9)
     assert (env.num_envs, env.max_episode_steps) == (3, 9)
     assert env.spec.reward_threshold == spec.reward_threshold
     assert env.reset(seed=0)[0].shape == (3, spec.n_observation)
