@@ -28,7 +28,7 @@ FAST_MATH = {"contract", "reassoc", "nsz", "arcp"}
 """Freedoms of LLVM that keep NaN and infinity what they are: sums may be reordered and fused."""
 
 _ROOT = Path(__file__).resolve().parents[1]
-_COMPILED_PACKAGES = ("gym_envs", "utils/compiled")
+_COMPILED_SOURCES = ("gym_envs/**/*.py", "utils/compiled/**/*.py", "agents/**/*compiled*.py")
 _KEEP_UNUSED_SECONDS = 30 * 24 * 3600.0
 
 _host = dict(llvmlite.binding.get_host_cpu_features())
@@ -65,8 +65,8 @@ def source_fingerprint(root: Path = _ROOT) -> str:
     the hash in the folder's name, code compiled from other sources is never found.
     """
     digest = hashlib.sha256(f"{numba.__version__} {platform.python_version()}".encode())
-    for package in _COMPILED_PACKAGES:
-        for path in sorted((root / package).rglob("*.py")):
+    for pattern in _COMPILED_SOURCES:
+        for path in sorted(root.glob(pattern)):
             digest.update(path.relative_to(root).as_posix().encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

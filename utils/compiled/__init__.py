@@ -1,0 +1,1 @@
+"""Small neural networks in compiled code: forward and backward passes, distributions, Adam."""
