@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from utils.errors import exit_on_user_error
-from utils.lazy_imports import postpone_library_parts
+from utils.lazy_imports import collector_paused, postpone_library_parts
 from utils.playback import parse_play_args, plan_play
 
 
@@ -13,10 +13,11 @@ def main() -> int:
     """Parse the command line, find the run, play its policy."""
     # Mistakes about runs and options are told before anything heavy is imported.
     plan = plan_play(parse_play_args(sys.argv[1:]))
-    postpone_library_parts()
+    with collector_paused():
+        postpone_library_parts()
 
-    from agents.loading import load_policy
-    from utils.playback.session import PlaySession
+        from agents.loading import load_policy
+        from utils.playback.session import PlaySession
 
     with PlaySession(plan) as session:
         loaded = load_policy(plan.config, plan.checkpoint, env=session.env)

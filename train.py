@@ -7,7 +7,7 @@ import sys
 from utils.config.catalog import list_configs
 from utils.config.cli import parse_train_args
 from utils.errors import exit_on_user_error
-from utils.lazy_imports import postpone_library_parts
+from utils.lazy_imports import collector_paused, postpone_library_parts
 
 
 def main() -> int:
@@ -17,12 +17,13 @@ def main() -> int:
         print(list_configs(args.list_envs))
         return 0
     # Config errors are told before anything heavy is imported.
-    from utils.run.plan import plan_training
+    with collector_paused():
+        from utils.run.plan import plan_training
 
-    plan = plan_training(args)
-    postpone_library_parts()
+        plan = plan_training(args)
+        postpone_library_parts()
 
-    from agents.training import train
+        from agents.training import train
 
     return train(plan)
 

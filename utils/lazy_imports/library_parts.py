@@ -1,4 +1,4 @@
-"""Which parts of torch and Lightning are postponed.
+"""Which parts of torch, Lightning and the rest are postponed.
 
 Importing Lightning loads torch's compiler, all of torchmetrics and Matplotlib: two thirds of the
 time, and nothing of it takes part in a training.
@@ -61,11 +61,15 @@ _TORCHMETRICS_PLOTS = PostponedModule(
 )
 
 
+# Films are made after the result.
+_AV = PostponedModule(name="av")
+
+
 def postpone_library_parts() -> None:
     """Let torch and Lightning load what a training does not use on first use.
 
     To be called before either is imported; what is loaded already stays as it is.
     """
-    postpone([DYNAMO, _TORCHMETRICS, _TORCHMETRICS_PLOTS])
+    postpone([DYNAMO, _TORCHMETRICS, _TORCHMETRICS_PLOTS, _AV])
     if version("torch").startswith(TESTED_TORCH):
         postpone([PostponedModule(name=name) for name in _TORCH_PARTS])
