@@ -62,6 +62,11 @@ def compile_kernels(env_id: str) -> Kernels:
     )
 
 
+def most_threads() -> int:
+    """Return the largest number of threads that numba has."""
+    return numba.config.NUMBA_NUM_THREADS
+
+
 def _bind_physics(spec: ClassicSpec) -> dict[str, Any]:
     suffix = "_small" if spec.env_id in _NARROW_ANGLES else ""
     math = {

@@ -63,6 +63,9 @@ class SimdVectorEnv(VectorEnv):
                 sets in turn, so what a step returns is overwritten by the step after the next.
             n_threads: Threads that share the work. They pay from some ten thousand environments
                 on, and only where no other program wants their cores.
+
+        Raises:
+            ValueError: There are not that many threads.
         """
         assert num_envs >= 1, num_envs
         assert render_mode in (None, "rgb_array"), render_mode
@@ -84,8 +87,10 @@ class SimdVectorEnv(VectorEnv):
 
     def _set_up(self, *, copy: bool, n_threads: int) -> None:
         # numba is imported where an environment is built, not where one is registered.
-        from gym_envs.simd.compilation import compile_kernels
+        from gym_envs.simd.compilation import compile_kernels, most_threads
 
+        if not 1 <= n_threads <= most_threads():
+            raise ValueError(f"threads must be 1 to {most_threads()} here, got {n_threads}")
         self._kernels = compile_kernels(self.env_id)
         self.step_kernel = self._kernels.step_kernel
         self._copy, self._n_threads = copy, n_threads
@@ -272,17 +277,17 @@ class SimdVectorEnv(VectorEnv):
             state: What `get_state` returned, for as many of the same environment.
 
         Returns:
-            The observation (N, n_observation), and (N,) bool: true everywhere.
+            The observation (N, n_observation), and (N,) bool: true everywhere, unless the state is
+            of another vectorization. Then it cannot be taken over, and new episodes have begun.
 
         Raises:
-            CheckpointError: The state is of other environments, or of another number of them.
+            CheckpointError: The state is of another number of environments.
         """
-        saved = state.get("arrays")
-        if state.get("kind") != "simd" or state["env_id"] != self.env_id:
-            raise CheckpointError(
-                f"the saved state is not of {self.env_id} with vectorization: simd; resume with "
-                "the settings that it was saved with"
-            )
+        if state.get("kind") != "simd":
+            observation, _ = self.reset(seed=0)
+            return observation, np.zeros(self.num_envs, dtype=np.bool_)
+        saved = state["arrays"]
+        assert state["env_id"] == self.env_id, (state["env_id"], self.env_id)
         n_saved = len(saved["is_first"])
         if n_saved != self.num_envs:
             raise CheckpointError(

@@ -79,16 +79,20 @@ class Config(BaseModel):
 
     # Environment
     n_envs: PositiveInteger = Field(description="Environments stepped side by side, >= 1.")
-    vectorization: Literal["auto", "sync", "async", "torch"] = Field(
+    vectorization: Literal["auto", "sync", "async", "native", "simd", "torch"] = Field(
         default="auto",
         description=(
-            "sync: in this process; async: in worker processes; torch: as tensors on `device`; "
-            "auto: the faster of the first two."
+            "sync: in this process; async: in worker processes; native: by the environment's own "
+            "vector environment; simd: all in one compiled call (classic control); torch: as "
+            "tensors on `device` (classic control); auto: the fastest but torch that does the same."
         ),
     )
     n_workers: PositiveInteger | None = Field(
         default=None,
-        description="Worker processes, 1 to n_envs; null: one per core, at most n_envs.",
+        description=(
+            "Worker processes, 1 to n_envs; null: one per core, at most n_envs. For simd: threads; "
+            "null: one."
+        ),
     )
     start_method: Literal["spawn", "forkserver", "fork"] = Field(
         default="spawn", description="How worker processes are started."

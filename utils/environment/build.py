@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gym_wrappers import EnvWrapperRegistry
-from utils.environment.families import standard, torch_classic
+from utils.environment.families import classic, standard
 from utils.environment.recipe import EnvRecipe
 from utils.errors import ConfigError
 from utils.vector_envs import (
@@ -17,7 +17,10 @@ from utils.vector_envs import (
 )
 
 if TYPE_CHECKING:
+    from gym_envs.simd import SimdVectorEnv
     from gym_envs.torch_envs import TorchVectorEnv
+
+_CHOICES = ("auto", "sync", "async", "native", "simd", "torch")
 
 
 def build_env(  # noqa: PLR0913 - one keyword per config key
@@ -37,15 +40,16 @@ def build_env(  # noqa: PLR0913 - one keyword per config key
     start_method: str = "spawn",
     env_timeout_seconds: float = 60.0,
     device: str = "cpu",
-) -> BaseVectorEnv | TorchVectorEnv:
+) -> BaseVectorEnv | SimdVectorEnv | TorchVectorEnv:
     """Build a vector env.
 
     Args:
         env_id: Gymnasium id, `package.module:Id-v0` where a module registers it.
         n_envs: Number of environments, at least 1.
-        vectorization: "sync" steps them in this process, "async" in worker processes, "auto"
-            takes processes only for environments so slow that they pay; "torch" keeps the classic
-            environments as tensors on `device`.
+        vectorization: "sync" steps them in this process, "async" in worker processes, "simd" the
+            classic ones in one compiled call; "torch" keeps those as tensors on `device`; "auto"
+            takes "simd" where it does the same, processes for environments so slow that they pay,
+            else "sync". "native" is for families with vector environments of their own.
         env_kwargs: Arguments of the environment's constructor.
         env_wrappers: `{id: Name, **kwargs}` each, innermost first.
         max_episode_steps: Time limit in steps instead of the environment's own.
@@ -53,8 +57,9 @@ def build_env(  # noqa: PLR0913 - one keyword per config key
         resize_obs: New (height, width) of pictures in pixels.
         frame_stack: Number of latest observations joined along the first axis, oldest first.
         channel_order: "first", "last", "none" (not a picture) or "auto".
-        render_mode: Passed to the environment.
-        n_workers: Number of worker processes ("async"); None takes one per core, at most n_envs.
+        render_mode: Passed to the environment; "simd" and "torch" become "sync" then.
+        n_workers: Number of worker processes ("async"; None takes one per core, at most n_envs) or
+            of threads ("simd"; None takes one).
         start_method: "spawn", "forkserver" or "fork" ("async").
         env_timeout_seconds: Longest time that a reset or step may take ("async").
         device: Where the environments live ("torch").
@@ -63,22 +68,26 @@ def build_env(  # noqa: PLR0913 - one keyword per config key
         ConfigError: An unknown id, wrapper or argument, or an option that does not fit.
         MissingDependencyError: An optional package is needed.
     """
-    if vectorization == "torch" and render_mode is not None:
-        vectorization = "sync"  # tensors have no pictures
-    if vectorization == "torch":
-        return torch_classic.build_torch_env(
-            env_id,
-            n_envs=n_envs,
-            device=device,
-            max_episode_steps=max_episode_steps,
-            options=torch_classic.changed_options(
-                env_kwargs=env_kwargs,
-                env_wrappers=env_wrappers,
-                grayscale_obs=grayscale_obs,
-                resize_obs=resize_obs,
-                frame_stack=frame_stack,
-            ),
-        )
+    options = classic.changed_options(
+        env_kwargs=env_kwargs,
+        env_wrappers=env_wrappers,
+        grayscale_obs=grayscale_obs,
+        resize_obs=resize_obs,
+        frame_stack=frame_stack,
+        channel_order=channel_order,
+    )
+    chosen = _resolve_vectorization(
+        vectorization, env_id=env_id, n_envs=n_envs, render_mode=render_mode, options=options
+    )
+    array_arguments = {
+        "n_envs": n_envs,
+        "max_episode_steps": max_episode_steps,
+        "options": options,
+    }
+    if chosen == "torch":
+        return classic.build_torch_env(env_id, device=device, **array_arguments)
+    if chosen == "simd":
+        return classic.build_simd_env(env_id, n_threads=n_workers, **array_arguments)
     spec = standard.find_spec(env_id)
     recipe = EnvRecipe(
         spec=spec,
@@ -97,7 +106,7 @@ def build_env(  # noqa: PLR0913 - one keyword per config key
         ),
         "timeout_sets_terminated": standard.timeout_sets_terminated(env_id),
     }
-    if _resolve_vectorization(vectorization, env_id=env_id, n_envs=n_envs) == "sync":
+    if chosen == "sync":
         return InProcessVectorEnv([recipe] * n_envs, **shared)
     return SubprocessVectorEnv(
         [recipe] * n_envs,
@@ -115,7 +124,7 @@ def build_env_from_config(
     render_mode: str | None = None,
     vectorization: str | None = None,
     max_episode_steps: int | None = None,
-) -> BaseVectorEnv | TorchVectorEnv:
+) -> BaseVectorEnv | SimdVectorEnv | TorchVectorEnv:
     """Build the vector env of a config, the same for training, evaluation, play and inspection.
 
     Args:
@@ -149,9 +158,26 @@ def build_env_from_config(
     )
 
 
-def _resolve_vectorization(vectorization: str, *, env_id: str, n_envs: int) -> str:
-    if vectorization == "auto":
-        return "async" if n_envs > 1 and standard.is_slow(env_id) else "sync"
-    if vectorization not in ("sync", "async"):
-        raise ConfigError(f"vectorization: '{vectorization}' is not one of auto, sync, async")
-    return vectorization
+def _resolve_vectorization(
+    vectorization: str,
+    *,
+    env_id: str,
+    n_envs: int,
+    render_mode: str | None,
+    options: Mapping[str, Any],
+) -> str:
+    """Return "sync", "async", "simd" or "torch"."""
+    if vectorization not in _CHOICES:
+        raise ConfigError(f"vectorization: '{vectorization}' is not one of {', '.join(_CHOICES)}")
+    if vectorization == "native":
+        raise ConfigError(
+            "vectorization: native: no family of environments here ships vector environments that "
+            "begin a new episode in the step that ends one; use vectorization: auto"
+        )
+    if render_mode is not None and vectorization in ("auto", "simd", "torch"):
+        return "sync"  # arrays have no pictures
+    if vectorization != "auto":
+        return vectorization
+    if classic.why_not_arrays(env_id, options=options) is None:
+        return "simd"
+    return "async" if n_envs > 1 and standard.is_slow(env_id) else "sync"

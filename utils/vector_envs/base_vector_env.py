@@ -232,6 +232,11 @@ class BaseVectorEnv(VectorEnv):
         return infos
 
     def _check_state_size(self, state: dict[str, Any]) -> None:
+        if "environments" not in state:
+            raise CheckpointError(
+                f"the saved state of {self.env_id} is of vectorization: {state.get('kind')}, not "
+                f"{self.vectorization_name}: resume with --set vectorization={state.get('kind')}"
+            )
         saved = len(state["environments"])
         if saved != self.num_envs:
             raise CheckpointError(

@@ -58,7 +58,7 @@ def first_end(env: Any, action: int = 0) -> tuple[int, bool, bool]:
     ],
 )
 def test_facts_of_registered_envs(env_id: str, limit: int | None, threshold: float | None) -> None:
-    env = build_env(env_id, n_envs=2)
+    env = build_env(env_id, n_envs=2, vectorization="sync")
     assert (env.env_id, env.num_envs) == (env_id, 2)
     assert (env.max_episode_steps, env.reward_threshold) == (limit, threshold)
     assert env.vectorization_name == "sync"
@@ -133,7 +133,7 @@ def test_env_kwargs_are_not_shared_between_envs() -> None:
         ({"env_id": "no_such_module:X-v0"}, "no module 'no_such_module'"),
         ({"env_kwargs": {"sutton": True}}, "takes no 'sutton'; did you mean sutton_barto_reward"),
         ({"env_wrappers": [{"id": "ClipRewrd"}]}, "did you mean ClipReward"),
-        ({"vectorization": "threads"}, "'threads' is not one of auto, sync, async"),
+        ({"vectorization": "threads"}, "'threads' is not one of auto, sync, async, native"),
         ({"env_id": "FrozenLake-v1", "env_kwargs": {"map_name": "9x9"}}, "map_name.*KeyError"),
     ],
 )
@@ -179,7 +179,7 @@ def test_a_package_that_is_there_and_broken_is_not_called_missing(
 def test_vectorization_is_chosen_by_name_or_by_cost() -> None:
     with build_closing("CartPole-v1", vectorization="async", start_method="fork") as env:
         assert isinstance(env, SubprocessVectorEnv)
-    with build_closing("CartPole-v1", vectorization="auto") as env:
+    with build_closing("FrozenLake-v1", vectorization="auto") as env:
         assert isinstance(env, InProcessVectorEnv)
 
 
