@@ -25,7 +25,11 @@ def run(script, *arguments, environment=None):
 def test_there_are_the_scripts_that_the_makefile_names():
     makefile = (ROOT / "Makefile").read_text()
     for name in SCRIPTS:
-        assert name in makefile or name in {"reproduce_results.py", "benchmark_training.py"}
+        assert name in makefile or name in {
+            "reproduce_results.py",
+            "benchmark_training.py",
+            "benchmark_gpu_training.py",
+        }
     for word in makefile.split():
         if word.startswith("scripts/"):
             assert (ROOT / word).is_file(), word
@@ -52,6 +56,11 @@ def test_help_and_mistakes_need_nothing_heavy(script, tmp_path):
         ("benchmark_collectors.py", [*TINY, "--envs", "CartPole-v1", "--n-envs", "2"], 1),
         ("benchmark_dataloaders.py", [*TINY, "--epochs", "2"], 3),
         ("benchmark_training.py", ["--windows", "1", "--timesteps", "512"], 1),
+        (
+            "benchmark_gpu_training.py",
+            ["--device=cpu", "--n-envs=16,32", "--windows=2", "--iterations=2"],
+            2,
+        ),
         ("benchmark_training.py", ["--time-to-solve", "--seeds", "1"], 2),
     ],
 )
