@@ -81,6 +81,7 @@ class DeviceIteration:
         with _hyperparameters(self.agent, hyperparameters):
             samples = self.compute_samples(hyperparameters)
             report = self._update(samples, hyperparameters)
+        self.means.add_noted()
         self.n_steps_taken += len(report.norms)
 
     def compute_samples(self, hyperparameters: Hyperparameters) -> Minibatch:
@@ -97,13 +98,13 @@ class DeviceIteration:
         )
         explained = explained_variance(value=buffer.value, returns=returns)
         is_defined = torch.isfinite(explained)
-        add = self.means.add
-        add("train/ppo/explained_variance", torch.where(is_defined, explained, 0.0), is_defined)
-        add("train/roll/learner_reward_mean", buffer.reward.mean())
+        note = self.means.note
+        note("train/ppo/explained_variance", torch.where(is_defined, explained, 0.0), is_defined)
+        note("train/roll/learner_reward_mean", buffer.reward.mean())
         for name, field in (("adv", advantage), ("returns", returns)):
             std, mean = torch.std_mean(field, correction=0)
-            add(f"train/{name}/mean", mean)
-            add(f"train/{name}/std", std)
+            note(f"train/{name}/mean", mean)
+            note(f"train/{name}/std", std)
         return buffer.samples(advantage=self.agent.scale_advantage(advantage), returns=returns)
 
     def _update(self, samples: Minibatch, hyperparameters: Hyperparameters) -> UpdateReport:
@@ -127,30 +128,30 @@ class DeviceIteration:
         return report
 
     def _note_ratios(self, samples: dict[str, Tensor]) -> dict[str, float]:
-        add = self.means.add
+        note = self.means.note
         logprobs = {"logprob": samples["logprob"], "old_logprob": samples["old_logprob"]}
-        add("train/ppo/approx_kl", approximate_kl(**logprobs).mean())
+        note("train/ppo/approx_kl", approximate_kl(**logprobs).mean())
         clip_range = self.agent.hyperparameters["clip_range"]
         clipped = clipped_fraction(**logprobs, clip_range=clip_range)
-        add("train/ppo/clip_fraction", clipped.mean())
+        note("train/ppo/clip_fraction", clipped.mean())
         return {}
 
     def _note_update(self, report: UpdateReport, limit: float | Tensor | None) -> None:
-        add = self.means.add
+        note = self.means.note
         for key, mean in zip(report.keys, report.rows.mean(dim=0), strict=True):
-            add(key, mean, len(report.rows))
+            note(key, mean, len(report.rows))
             if key == "train/policy/entropy":
-                add("train/loss/entropy", -mean, len(report.rows))
+                note("train/loss/entropy", -mean, len(report.rows))
         n_steps = len(report.norms)
         if n_steps == 0:
             return
         total = total_norms(report.norms)
-        add("train/grad/norm", total.mean(), n_steps)
+        note("train/grad/norm", total.mean(), n_steps)
         if limit is not None:
-            add("train/grad/clipped_fraction", (total > limit).float().mean(), n_steps)
+            note("train/grad/clipped_fraction", (total > limit).float().mean(), n_steps)
         groups = (report.norms.square() @ self._membership).sqrt().mean(dim=0)
         for name, norm in zip(self.agent.gradient_groups.NAMES, groups, strict=True):
-            add(f"train/grad/norm_{name}", norm, n_steps)
+            note(f"train/grad/norm_{name}", norm, n_steps)
 
     def report(self, n_iterations: int, *, n_updates: int) -> LoopReport:
         """Read back what the iterations since `begin` came to."""

@@ -17,17 +17,21 @@ class MeanSums:
 
     def __init__(self, device: torch.device) -> None:
         """Start without keys."""
+        self.device = device
         self.sums = torch.zeros(_CAPACITY, dtype=torch.float64, device=device)
         self.weights = torch.zeros(_CAPACITY, dtype=torch.float64, device=device)
         self._places: dict[str, int] = {}
+        self._noted: list[tuple[int, Tensor, Tensor]] = []
+        self._constants: dict[float, Tensor] = {}
+        self._indices: dict[tuple[int, ...], Tensor] = {}
 
     def clear(self) -> None:
         """Forget all values, not the keys."""
         self.sums.zero_()
         self.weights.zero_()
 
-    def add(self, key: str, value: Tensor, weight: float | Tensor = 1.0) -> None:
-        """Take in a mean.
+    def note(self, key: str, value: Tensor, weight: float | Tensor = 1.0) -> None:
+        """Remember a mean until `add_noted`.
 
         Args:
             key: Metric key.
@@ -36,11 +40,31 @@ class MeanSums:
         """
         place = self._places.setdefault(key, len(self._places))
         assert place < _CAPACITY, key
-        self.sums[place] += value * weight
-        self.weights[place] += weight
+        if not isinstance(weight, Tensor):
+            weight = self._constant(float(weight))
+        self._noted.append((place, value, weight))
+
+    def add_noted(self) -> None:
+        """Take in what was noted since the last time, all keys in a few operations."""
+        places, values, weights = zip(*self._noted, strict=True)
+        self._noted.clear()
+        if places not in self._indices:
+            self._indices[places] = torch.tensor(places, device=self.device)
+        index = self._indices[places]
+        weight = torch.stack([w.to(torch.float64) for w in weights])
+        value = torch.stack(values).to(torch.float64)
+        self.sums.index_add_(0, index, value * weight)
+        self.weights.index_add_(0, index, weight)
+
+    def _constant(self, number: float) -> Tensor:
+        """Return a number as a scalar on the device, always the same tensor."""
+        if number not in self._constants:
+            self._constants[number] = torch.tensor(number, dtype=torch.float64, device=self.device)
+        return self._constants[number]
 
     def read(self) -> dict[str, float]:
         """Read the means back from the device; a key without weight is absent."""
+        assert not self._noted, self._noted
         sums, weights = torch.stack((self.sums, self.weights)).tolist()
         return {
             key: sums[place] / weights[place]
