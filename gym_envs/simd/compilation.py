@@ -28,38 +28,53 @@ class Kernels(NamedTuple):
 
     step_kernel: Any
     step_at: Any
-    step_at_with_threads: Any
     reset_masked: Any
     observe_all: Any
 
 
 @functools.cache
 def compile_kernels(env_id: str) -> Kernels:
-    """Return the kernels of an environment; each compiles, or loads, at its first call.
+    """Return the kernels of an environment.
+
+    `step_at` is compiled, or loaded, for all kinds of actions that it takes and refuses others with
+    a TypeError; the rest follows at the first call.
 
     Args:
         env_id: One that `classic_spec` knows.
     """
+    kinds = [(numba.int64, actions) for actions in _action_types(classic_spec(env_id))]
+    return Kernels(
+        step_kernel=_finish(step_functions.step_kernel, env_id),
+        step_at=_finish(step_functions.step_at, env_id, signatures=kinds),
+        reset_masked=_finish(step_functions.reset_masked, env_id),
+        observe_all=_finish(step_functions.observe_all, env_id),
+    )
+
+
+@functools.cache
+def compile_threaded_step(env_id: str) -> Any:
+    """Return `step_at_with_threads` of an environment, compiled as `step_at` is."""
+    kinds = [(numba.int64, actions, numba.int64) for actions in _action_types(classic_spec(env_id))]
+    return _finish(step_functions.step_at_with_threads, env_id, signatures=kinds, parallel=True)
+
+
+def _finish(
+    function: Callable[..., Any], env_id: str, *, signatures: Any = None, **options: Any
+) -> Any:
+    copy = _fill(function, _bind(env_id))
+    # The file on disk is found by this name: two environments must not share one.
+    copy.__qualname__ = f"{function.__name__}_{classic_spec(env_id).module_name}"
+    return njit(signatures, cache=True, **_OPTIONS, **options)(copy)
+
+
+@functools.cache
+def _bind(env_id: str) -> dict[str, Any]:
+    """Return what the names in `step_functions` are to mean for one environment."""
     spec = classic_spec(env_id)
     names = _bind_physics(spec) | _bind_sizes(spec)
     for pattern in ("step_rows", "step_part", "take_all_actions"):
         names[pattern] = _compile_apart(_fill(getattr(step_functions, pattern), names))
-    address, actions = numba.int64, _action_types(spec)
-
-    def finish(function: Callable[..., Any], signatures: Any = None, **options: Any) -> Any:
-        copy = _fill(function, names)
-        # The file on disk is found by this name: two environments must not share one.
-        copy.__qualname__ = f"{function.__name__}_{spec.module_name}"
-        decorate = njit(signatures, cache=True, **_OPTIONS, **options)
-        return decorate(copy)
-
-    return Kernels(
-        step_kernel=finish(step_functions.step_kernel),
-        step_at=finish(step_functions.step_at, [(address, kind) for kind in actions]),
-        step_at_with_threads=finish(step_functions.step_at_with_threads, parallel=True),
-        reset_masked=finish(step_functions.reset_masked),
-        observe_all=finish(step_functions.observe_all),
-    )
+    return names
 
 
 def most_threads() -> int:

@@ -87,14 +87,21 @@ class SimdVectorEnv(VectorEnv):
 
     def _set_up(self, *, copy: bool, n_threads: int) -> None:
         # numba is imported where an environment is built, not where one is registered.
-        from gym_envs.simd.compilation import compile_kernels, most_threads
+        from gym_envs.simd.compilation import (
+            compile_kernels,
+            compile_threaded_step,
+            most_threads,
+        )
 
         if not 1 <= n_threads <= most_threads():
             raise ValueError(f"threads must be 1 to {most_threads()} here, got {n_threads}")
         self._kernels = compile_kernels(self.env_id)
         self.step_kernel = self._kernels.step_kernel
         self._copy, self._n_threads = copy, n_threads
-        self._step_at = self._kernels.step_at if n_threads == 1 else self._step_with_threads
+        self._step_at = self._kernels.step_at
+        if n_threads > 1:
+            self._threaded_step = compile_threaded_step(self.env_id)
+            self._step_at = self._step_with_threads
         self._sets = allocate_arrays(classic_spec(self.env_id), self.num_envs)
         self._sets[0].limits[0] = self.max_episode_steps
         self._tables = tuple(address_table(arrays) for arrays in self._sets)
@@ -118,6 +125,15 @@ class SimdVectorEnv(VectorEnv):
     def arrays(self) -> SimdArrays:
         """The arrays that hold the latest results; compiled callers step in them."""
         return self._sets[self._turn]
+
+    @property
+    def step_pointer(self) -> int:
+        """Address of a C function ``int64 step(int64 table, int64 start, int64 stop)``.
+
+        It does what `step_kernel` does to the environments from `start` to `stop` of the arrays
+        that `address_table` lists, and returns whether an episode ended.
+        """
+        return self._kernels.find_step_pointer()
 
     @property
     def episode_returns(self) -> np.ndarray:
@@ -209,7 +225,7 @@ class SimdVectorEnv(VectorEnv):
         before = numba.get_num_threads()
         numba.set_num_threads(self._n_threads)
         try:
-            return self._kernels.step_at_with_threads(address, actions, self._n_threads)
+            return self._threaded_step(address, actions, self._n_threads)
         finally:
             numba.set_num_threads(before)
 
