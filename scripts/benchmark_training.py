@@ -1,7 +1,10 @@
 """Speed of whole trainings: PPO on CartPole, ours beside Stable-Baselines3's, equal settings.
 
 `python scripts/benchmark_training.py` compares timesteps a second;
-`python scripts/benchmark_training.py --time-to-solve --seeds 5` whole processes until solved.
+`python scripts/benchmark_training.py --time-to-solve --seeds 5` whole processes until solved, a
+plain script in the manner of CleanRL's among them. Every process begins with its interpreter and
+ends with its result: the greedy mean return over 100 fresh episodes. The peers stop at the first
+evaluation that reaches 475 and report it; ours is tested once more, on other episodes.
 """
 
 from __future__ import annotations
@@ -28,9 +31,11 @@ if TYPE_CHECKING:
     from utils.benchmarks.training_speed import Outcome
 
 OURS, PEER = "ours", "SB3"
+# Name -> module that trains one seed in a process of its own.
+SOLVERS = {PEER: "utils.benchmarks.sb3_solve", "plain PPO": "utils.benchmarks.plain_ppo_solve"}
 CONFIG_ID = "CartPole-v1:ppo"
 THRESHOLD = 475.0
-MAX_TIMESTEPS = 100_000
+MAX_TIMESTEPS = {PEER: 100_000, "plain PPO": 500_000}
 
 
 def read_options() -> argparse.Namespace:
@@ -131,7 +136,7 @@ def compare_time_to_solve(report: BenchmarkReport, *, n_seeds: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         solvers = [
             speed.Solver(OURS, partial(our_command, folder), partial(our_result, folder)),
-            speed.Solver(PEER, sb3_command, sb3_result),
+            *(speed.Solver(name, partial(peer_command, name), peer_result) for name in SOLVERS),
         ]
         outcomes = speed.time_solvers(solvers, seeds=range(1, n_seeds + 1), tell=tell)
     report.add_table(
@@ -140,7 +145,7 @@ def compare_time_to_solve(report: BenchmarkReport, *, n_seeds: int) -> None:
         [speed.outcome_row(outcome) for outcome in outcomes],
         records=[dataclasses.asdict(outcome) for outcome in outcomes],
     )
-    summaries = [speed.summarize(outcomes, name, threshold=THRESHOLD) for name in (OURS, PEER)]
+    summaries = [speed.summarize(outcomes, name, threshold=THRESHOLD) for name in (OURS, *SOLVERS)]
     report.add_table(
         f"PPO on CartPole-v1, {n_seeds} seeds",
         speed.SUMMARY_HEADER,
@@ -167,14 +172,13 @@ def our_result(folder: str, seed: int, _: str) -> tuple[int, float]:
     return results["timesteps"], results["test"]["best"]["mean"]
 
 
-def sb3_command(seed: int) -> list[str]:
-    """Return the command of the peer."""
-    module = "utils.benchmarks.sb3_solve"
-    return [sys.executable, "-m", module, str(seed), str(MAX_TIMESTEPS), "100"]
+def peer_command(name: str, seed: int) -> list[str]:
+    """Return the command of a peer."""
+    return [sys.executable, "-m", SOLVERS[name], str(seed), str(MAX_TIMESTEPS[name]), "100"]
 
 
-def sb3_result(_: int, output: str) -> tuple[int, float]:
-    """Return timesteps and mean return from the last line that the peer printed."""
+def peer_result(_: int, output: str) -> tuple[int, float]:
+    """Return timesteps and mean return from the last line that a peer printed."""
     result = json.loads(output.splitlines()[-1])
     return result["timesteps"], result["mean"]
 

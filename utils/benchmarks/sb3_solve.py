@@ -12,7 +12,8 @@ import sys
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
-from utils.benchmarks.sb3_zoo import build_fast_cartpole, build_zoo_ppo, greedy_mean
+from utils.benchmarks.judge import build_fast_cartpole, greedy_mean
+from utils.benchmarks.sb3_zoo import build_zoo_ppo
 
 EVAL_PERIOD = 4096
 THRESHOLD = 475.0

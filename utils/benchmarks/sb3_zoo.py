@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import gymnasium as gym
-import numpy as np
-from gymnasium.vector import VectorEnv
 from stable_baselines3 import PPO
 from stable_baselines3.common.env_util import make_vec_env
 
@@ -36,21 +33,3 @@ def build_zoo_ppo(*, seed: int) -> PPO:
         seed=seed,
         device="cpu",
     )
-
-
-def build_fast_cartpole(n_envs: int) -> VectorEnv:
-    """Build Gymnasium's own array CartPole: the cheapest fair judge that a person would take."""
-    return gym.make_vec(ENV_ID, n_envs, vectorization_mode="vector_entry_point")
-
-
-def greedy_mean(model: PPO, env: VectorEnv, *, seed: int) -> float:
-    """Play the first episode of every environment with greedy actions; returns the mean return."""
-    observation, _ = env.reset(seed=seed)
-    returns = np.zeros(env.num_envs)
-    is_running = np.ones(env.num_envs, dtype=bool)
-    while is_running.any():
-        action, _ = model.predict(observation, deterministic=True)
-        observation, reward, terminated, truncated, _ = env.step(action)
-        returns += reward * is_running
-        is_running &= ~(terminated | truncated)
-    return float(returns.mean())
