@@ -105,7 +105,7 @@ def test_what_could_explain_a_difference_is_stored(tmp_path):
     (facts,) = run.read_environment_facts()
     assert facts["torch_threads"] == 2
     assert facts["device"] == "cpu"
-    assert facts["vectorization"] == "sync"
+    assert facts["vectorization"] == "simd"
     stored = json.dumps(facts)
     for package in ("python", "torch", "numpy", "gymnasium", "lightning"):
         assert package in stored

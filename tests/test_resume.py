@@ -32,7 +32,7 @@ NORMALIZED = {
 }
 CONFIGS = {
     "CartPole": small(),
-    "normalised": small(**NORMALIZED),
+    "normalised": small(**NORMALIZED, vectorization="sync"),
     "Pendulum": small("Pendulum-v1:ppo", normalize_obs="rolling", max_episode_steps=50),
     "processes": small(vectorization="async", n_workers=2),
     "REINFORCE": small(

@@ -210,7 +210,7 @@ def test_without_a_terminal_progress_is_plain_lines(tmp_path):
     assert finished.code == 0
     assert "\x1b" not in finished.out + finished.err
     lines = finished.out.splitlines()
-    assert lines[0].startswith("CartPole-v1:ppo: 4 sync environments")
+    assert lines[0].startswith("CartPole-v1:ppo: 4 simd environments")
     # The first epoch and the last; those in between follow too fast to be read.
     assert any("epoch 1  128/1,536 steps" in line for line in lines)
     assert any("epoch 12  1,536/1,536 steps" in line for line in lines)
