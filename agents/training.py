@@ -26,6 +26,7 @@ from utils.checkpoints import load_checkpoint
 from utils.config import Config
 from utils.environment import resolve_reward_threshold, solved_threshold
 from utils.errors import CheckpointError, ConfigError, StorageError, UserError
+from utils.lazy_imports import collector_paused
 from utils.loggers import ConsoleWriter
 from utils.reports import write_report
 from utils.rollouts import EvaluationResult
@@ -60,7 +61,8 @@ def train(plan: TrainingPlan) -> int:
 
 def _begin_run(config: Config, plan: TrainingPlan) -> int:
     state = None if plan.checkpoint is None else load_checkpoint(plan.checkpoint)
-    agent = build_agent(config)
+    with collector_paused():  # numba is imported with the first environment that needs it
+        agent = build_agent(config)
     try:
         if state is not None:
             _check_fits(state, agent, source=plan.checkpoint)
@@ -89,7 +91,8 @@ def _go_on_with_run(run: Run, config: Config, plan: TrainingPlan) -> int:
             f"run '{run.id}' has made its {config.max_timesteps:,} timesteps; "
             "give a larger --max-timesteps to train it further"
         )
-    agent = build_agent(config, run=run)
+    with collector_paused():
+        agent = build_agent(config, run=run)
     try:
         _check_fits(state, agent, source=plan.checkpoint)
         if run.read_config_dict() != plan.config.to_dict():
