@@ -108,7 +108,7 @@ def test_a_resumed_graph_goes_on_as_the_uninterrupted_one():
     assert not state["optimizer"]["param_groups"][0]["capturable"]
     train_epochs(whole, 2)
     resumed = cuda_agent("CartPole-v1", GraphLoop)
-    resumed.load_checkpoint_state(state)
+    resumed.load_checkpoint_state(copy.deepcopy(state))  # an optimiser keeps what it loads
     train_epochs(resumed, 2)
     assert resumed.train_env.state.equal(whole.train_env.state)
     assert_equal_policies(resumed, whole, rtol=1e-6, atol=1e-7)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import importlib
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -111,3 +113,13 @@ def test_which_trunks_have_it() -> None:
     assert has_analytic_backward(made(TwinTrunks, "tanh"))
     assert not has_analytic_backward(made(TwinTrunks, "silu"))
     assert not has_analytic_backward(made(SharedTrunk, "tanh"))
+
+
+@pytest.mark.parametrize("n_rows", [1, 511, 1024, 3072, 4096])
+def test_sums_in_parts_are_the_whole_sum(n_rows: int) -> None:
+    module = importlib.import_module("utils.models.twin_network")
+    torch.manual_seed(0)
+    features = torch.randn(n_rows, 3, dtype=torch.float64).expand(2, n_rows, 3)
+    gradient = torch.randn(2, n_rows, 5, dtype=torch.float64)
+    expected = torch.bmm(features.transpose(1, 2), gradient)
+    torch.testing.assert_close(module._sum_in_parts(features, gradient), expected)
