@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 
 import gymnasium as gym
 
@@ -14,29 +13,36 @@ from utils.distributions import Categorical, DiagonalNormal
 from utils.models import TwinTrunks
 from utils.policy_factory import ActorCritic
 
-_MIN_WIDTH = 1
 _OPTIMIZERS = ("Adam", "AdamW")
 _OPTIMIZER_KWARGS = {"betas", "eps", "weight_decay"}
 _MAX_SAMPLES = 2**30
 
 
 def why_not(policy: ActorCritic, config: PPOConfig, env: gym.vector.VectorEnv) -> str | None:
-    """Say what keeps the fused kernels from training a policy; None if nothing does.
+    """Say what keeps the fused kernels from training a policy here; None if nothing does.
 
     Args:
         policy: Actor and critic.
         config: Of the run.
         env: The training environment.
     """
-    for reason in (
-        _fault_of_environment(env),
-        _fault_of_machine(env),
-        _fault_of_policy(policy),
-        _fault_of_config(config),
-    ):
-        if reason is not None:
-            return reason
+    reason = find_unsupported(policy, config, env)
+    if reason is not None:
+        return reason
+    assert isinstance(env, TorchVectorEnv)
+    if env.device.type != "cuda":
+        return f"device is {env.device.type}"
+    if importlib.util.find_spec("triton") is None:
+        return "Triton is not installed"
     return None
+
+
+def find_unsupported(
+    policy: ActorCritic, config: PPOConfig, env: gym.vector.VectorEnv
+) -> str | None:
+    """Say what of policy, settings or environment the kernels do not know, on any machine."""
+    reason = _fault_of_environment(env)
+    return reason or _fault_of_policy(policy) or _fault_of_config(config)
 
 
 def _fault_of_environment(env: gym.vector.VectorEnv) -> str | None:
@@ -47,15 +53,6 @@ def _fault_of_environment(env: gym.vector.VectorEnv) -> str | None:
         return f"an observation has {spec.n_observation} numbers, more than {MAX_INPUTS}"
     if spec.n_actions > MAX_CHOICES:
         return f"there are {spec.n_actions} actions, more than {MAX_CHOICES}"
-    return None
-
-
-def _fault_of_machine(env: TorchVectorEnv) -> str | None:
-    if importlib.util.find_spec("triton") is None:
-        return "Triton is not installed"
-    is_interpreted = os.environ.get("TRITON_INTERPRET") == "1"
-    if env.device.type != "cuda" and not is_interpreted:
-        return f"device is {env.device.type}"
     return None
 
 
@@ -72,7 +69,7 @@ def _fault_of_policy(policy: ActorCritic) -> str | None:
     widths = [weight.shape[2] for weight in trunk.weights]
     if len(widths) not in (1, 2):
         return f"there are {len(widths)} hidden layers, not 1 or 2"
-    if not all(_MIN_WIDTH <= width <= MAX_WIDTH for width in widths):
+    if max(widths) > MAX_WIDTH:
         return f"hidden_dims {widths} has more than {MAX_WIDTH} units"
     if isinstance(distribution, Categorical):
         return None

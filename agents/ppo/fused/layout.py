@@ -79,7 +79,7 @@ class Layout:
         """Width of the last hidden layer."""
         return self.padded[-1]
 
-    # -- the flat vector of one net ---------------------------------------------------------------
+    # -- the flat vector of one net --------------------------------------------------------------
 
     @property
     def w2(self) -> int:
@@ -116,7 +116,7 @@ class Layout:
         """Numbers of one net's gradient: a block of sums over samples (see `N_SUMS`) follows it."""
         return self.net_size + BLOCK
 
-    # -- a sample's row ---------------------------------------------------------------------------
+    # -- a sample's row --------------------------------------------------------------------------
 
     @property
     def n_action(self) -> int:
@@ -153,7 +153,7 @@ class Layout:
         """Columns of a block of inputs in a matrix product, at least 16."""
         return max(16, self.stride)
 
-    # -- the small gradients: all of them columns of one accumulator, where they fit -----------------
+    # -- the small gradients: all of them columns of one accumulator, where they fit -------------
 
     @property
     def n_head_rows(self) -> int:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from triton import language
 
 from agents.ppo.device_loop import LoopReport
-from agents.ppo.fused.availability import why_not
+from agents.ppo.fused.availability import find_unsupported
 from agents.ppo.fused.iteration import (
     HYPERPARAMETERS,
     N_TOTALS,
@@ -49,13 +49,14 @@ class FusedLoop:
         """Allocate the kernels' memory; nothing is compiled or captured yet.
 
         Args:
-            policy: One that `why_not` has nothing against.
+            policy: One that `find_unsupported` has nothing against.
             config: Of the run.
             env: The training environment.
             optimizer: Adam or AdamW over all parameters of `policy`, in one group.
             dtype: Triton's type of the operands of matrix products.
         """
-        assert why_not(policy, config, env) is None, why_not(policy, config, env)
+        reason = find_unsupported(policy, config, env)
+        assert reason is None, reason
         self.policy, self.optimizer = policy, optimizer
         self._parameters: list[nn.Parameter] = list(policy.parameters())
         assert len(optimizer.param_groups) == 1, len(optimizer.param_groups)
@@ -89,7 +90,7 @@ class FusedLoop:
         self._known: list[tuple[int, int]] = []
         self._exported_to: list[int] = []
 
-    # -- the loop -----------------------------------------------------------------------------------
+    # -- the loop --------------------------------------------------------------------------------
 
     def run(self, n_iterations: int, hyperparameters: dict[str, float]) -> LoopReport:
         """Carry out iterations with the same hyperparameters; see `DeviceLoop`."""
@@ -144,7 +145,7 @@ class FusedLoop:
 
         return restore
 
-    # -- weights and moments ------------------------------------------------------------------------
+    # -- weights and moments ---------------------------------------------------------------------
 
     def _optimizer_states(self) -> list[dict[str, Tensor]]:
         """Return the optimiser's state of every parameter, made as its first step would."""
@@ -216,7 +217,7 @@ class FusedLoop:
         self._report[:N_TOTALS] = iteration.totals
         self._report[N_TOTALS:] = torch.stack((sums[0], sums[1], low, high, sums[4]))
 
-    # -- what is told -------------------------------------------------------------------------------
+    # -- what is told ----------------------------------------------------------------------------
 
     def _read_report(self, n_iterations: int, hyperparameters: dict[str, float]) -> LoopReport:
         iteration = self.iteration

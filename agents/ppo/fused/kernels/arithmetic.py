@@ -31,6 +31,21 @@ def multiply_by_slope(gradient, y, RELU: tl.constexpr):
 
 
 @triton.jit
+def pin(x, FAST: tl.constexpr):
+    """Return x (float32). On a GPU, have it computed once: Triton repeats cheap work otherwise.
+
+    Where a block is wanted in several layouts, Triton would rather compute it, and all that leads
+    to it, once for each than exchange it among the threads. Impure assembly cannot be repeated.
+    """
+    y = x
+    if FAST:
+        y = tl.inline_asm_elementwise(
+            "mov.b32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=False, pack=1
+        )
+    return y
+
+
+@triton.jit
 def uniform(bits):
     """Turn 32 random bits into a float32 in [0, 1), one of 2^24 multiples of 2^-24."""
     return (bits >> 8).to(tl.float32) * 5.9604644775390625e-08

@@ -46,7 +46,7 @@ def _surrogate(logprob, old_logprob, advantage, clip_range):
 
 
 @triton.jit
-def _binary_head(z, is_actor, sample, old_logprob, target, hyper, valid):
+def _binary_head(z, is_actor, sample, old_logprob, target, hyper):
     """Loss and slope of one output z (B,): the difference of two logits, or the value.
 
     Args:
@@ -56,7 +56,6 @@ def _binary_head(z, is_actor, sample, old_logprob, target, hyper, valid):
         old_logprob: (B,)
         target: (B,) standardised advantage, or returns.
         hyper: Scalars clip_range, ent_coef, vf_coef.
-        valid: (B,) bool.
     """
     clip_range, ent_coef, vf_coef = hyper
     sign = tl.where(sample > 0.5, 1.0, -1.0)
@@ -70,18 +69,11 @@ def _binary_head(z, is_actor, sample, old_logprob, target, hyper, valid):
     error = z - target
     g = tl.where(is_actor, g, 2.0 * vf_coef * error)
     loss = tl.where(is_actor, loss, error * error)
-    g = tl.where(valid, g, 0.0)
-    return (
-        g,
-        tl.where(valid, loss, 0.0),
-        tl.where(valid, entropy, 0.0),
-        tl.where(valid, kl, 0.0),
-        tl.where(valid, clipped, 0.0),
-    )
+    return g, loss, entropy, kl, clipped
 
 
 @triton.jit
-def _wide_head(z, is_actor, action, old_logprob, target, log_std, hyper, valid, C: tl.constexpr):
+def _wide_head(z, is_actor, action, old_logprob, target, log_std, hyper, C: tl.constexpr):
     """Do the same for outputs z (R, B), of which C.n_outputs rows from C.head_column on count.
 
     `action` is the chosen index, (B,), or the drawn numbers, (R, B), in the rows of their means.
@@ -115,21 +107,14 @@ def _wide_head(z, is_actor, action, old_logprob, target, log_std, hyper, valid, 
         loss, slope, kl, clipped = _surrogate(logprob, old_logprob, target, clip_range)
         g = slope[None, :] * distance * inverse
         g_log_std = slope[None, :] * (distance * distance - 1.0) - ent_coef
-        g_log_std = tl.where(used & valid[None, :] & is_actor, g_log_std, 0.0)
+        g_log_std = tl.where(used & is_actor, g_log_std, 0.0)
     first = r == C.head_column
     value = tl.sum(tl.where(first, z, 0.0), 0)
     error = value - target
     g = tl.where(is_actor, g, tl.where(first, (2.0 * vf_coef * error)[None, :], 0.0))
     loss = tl.where(is_actor, loss, error * error)
-    g = tl.where(used & valid[None, :], g, 0.0)
-    return (
-        g,
-        g_log_std,
-        tl.where(valid, loss, 0.0),
-        tl.where(valid, entropy, 0.0),
-        tl.where(valid, kl, 0.0),
-        tl.where(valid, clipped, 0.0),
-    )
+    g = tl.where(used, g, 0.0)
+    return g, g_log_std, loss, entropy, kl, clipped
 
 
 @triton.jit(do_not_specialize=["m", "N_MINIBATCHES", "N_EPOCHS", "N_PROGRAMS", "LOW_BITS", "HIGH"])
@@ -242,39 +227,34 @@ def gradient_kernel(
     start = (m % N_MINIBATCHES) * N_SAMPLES
     b = tl.arange(0, BLOCK)
     n_blocks = (N_SAMPLES + BLOCK - 1) // BLOCK
-    in_row = c[None, :] < C.stride
+    is_input = c[None, :] < C.n_inputs
     place = tl.minimum(program * BLOCK + b, N_SAMPLES - 1)
-    row = shuffle(start + place, key, SIZE, LOW_BITS, HIGH, WALK)
-    ahead = tl.load(samples + row[:, None] * C.stride + c[None, :], mask=in_row, other=0.0)
+    at_row = samples + shuffle(start + place, key, SIZE, LOW_BITS, HIGH, WALK) * C.stride
+    x_ahead = tl.load(at_row[:, None] + c[None, :], mask=is_input, other=0.0)
+    # The four numbers from the (last) action on: action, log-probability, advantage, returns.
+    q = tl.arange(0, 4)[None, :]
+    rest_ahead = tl.load(at_row[:, None] + (C.c_logprob - 1) + q)
     if C.kind == 2:
-        at_action = C.c_action + (r - C.head_column)[:, None]
-        action_ahead = tl.load(
-            samples + row[None, :] * C.stride + at_action, mask=used[:, None], other=0.0
-        )
+        at_action = C.c_action + at[:, None]
+        action_ahead = tl.load(at_row[None, :] + at_action, mask=used[:, None], other=0.0)
     for block in range(program, n_blocks, N_PROGRAMS):
-        sample = ahead
-        # The rows of the next block are on their way while this one is worked on.
+        x, rest = x_ahead, rest_ahead
+        # The next block's samples are on their way while this one is worked on.
         next_block = tl.minimum(block + N_PROGRAMS, n_blocks - 1)
         place = tl.minimum(next_block * BLOCK + b, N_SAMPLES - 1)
-        row = shuffle(start + place, key, SIZE, LOW_BITS, HIGH, WALK)
-        ahead = tl.load(samples + row[:, None] * C.stride + c[None, :], mask=in_row, other=0.0)
+        at_row = samples + shuffle(start + place, key, SIZE, LOW_BITS, HIGH, WALK) * C.stride
+        x_ahead = tl.load(at_row[:, None] + c[None, :], mask=is_input, other=0.0)
+        rest_ahead = tl.load(at_row[:, None] + (C.c_logprob - 1) + q)
         if C.kind == 2:
             action = action_ahead
-            action_ahead = tl.load(
-                samples + row[None, :] * C.stride + at_action, mask=used[:, None], other=0.0
-            )
+            action_ahead = tl.load(at_row[None, :] + at_action, mask=used[:, None], other=0.0)
         else:
-            action = tl.sum(tl.where(c[None, :] == C.c_action, sample, 0.0), 1)
-        x = tl.where(
-            c[None, :] < C.n_inputs, sample, tl.where(c[None, :] == C.n_inputs, 1.0, 0.0)
-        ).to(DT)
-        old_logprob = tl.sum(tl.where(c[None, :] == C.c_logprob, sample, 0.0), 1)
-        target = tl.sum(tl.where(c[None, :] == C.c_advantage + net, sample, 0.0), 1)
+            action = tl.sum(tl.where(q == 0, rest, 0.0), 1)
+        old_logprob = tl.sum(tl.where(q == 1, rest, 0.0), 1)
+        target = tl.sum(tl.where(q == 2 + net, rest, 0.0), 1)
+        x = tl.where(c[None, :] == C.n_inputs, 1.0, x).to(DT)
         target = tl.where(is_actor, (target - shift) * scale, target)
-        if RAGGED:
-            valid = block * BLOCK + b < N_SAMPLES
-        else:
-            valid = b >= 0
+        valid = block * BLOCK + b < N_SAMPLES
         h1 = activate(tl.dot(w1, tl.trans(x)), C.is_relu, FAST).to(DT)
         h = h1
         if C.n_layers == 2:
@@ -285,20 +265,27 @@ def gradient_kernel(
             # threads instead of computing it several times.
             z = tl.gather(tl.max(z, 0), b, 0) + b3
             g, loss, entropy, kl, clipped = _binary_head(
-                z, is_actor, action, old_logprob, target, knobs, valid
+                z, is_actor, action, old_logprob, target, knobs
             )
+            if RAGGED:
+                g = tl.where(valid, g, 0.0)
             g_b3 += g
             spread = tl.where(r[None, :] == C.head_column, g[:, None], 0.0).to(DT)
             g_h = g.to(DT)[None, :] * w3[:, None]
         else:
             g, g_std, loss, entropy, kl, clipped = _wide_head(
-                z + b3[:, None], is_actor, action, old_logprob, target, log_std, knobs, valid, C
+                z + b3[:, None], is_actor, action, old_logprob, target, log_std, knobs, C
             )
+            if RAGGED:
+                g, g_std = tl.where(valid[None, :], g, 0.0), tl.where(valid[None, :], g_std, 0.0)
             g_b3 += g
             if C.kind == 2:
                 g_log_std += g_std
             spread = tl.trans(g.to(DT))
             g_h = tl.dot(w3_back, g.to(DT)).to(DT)
+        if RAGGED:
+            loss, entropy = tl.where(valid, loss, 0.0), tl.where(valid, entropy, 0.0)
+            kl, clipped = tl.where(valid, kl, 0.0), tl.where(valid, clipped, 0.0)
         sum_loss += loss
         sum_entropy += entropy
         sum_kl += kl
