@@ -58,6 +58,20 @@ def compile_threaded_step(env_id: str) -> Any:
     return _finish(step_functions.step_at_with_threads, env_id, signatures=kinds, parallel=True)
 
 
+@functools.cache
+def find_step_pointer(env_id: str) -> int:
+    """Return the address of `step_part` of an environment with C's calling convention.
+
+    Compiled code can be handed an address; a compiled function as its argument would have it
+    compiled anew in every process.
+    """
+    copy = _fill(step_functions.step_part, _bind(env_id))
+    copy.__qualname__ = f"step_part_for_c_{classic_spec(env_id).module_name}"
+    number = numba.int64
+    signature = number(number, number, number)
+    return numba.cfunc(signature, cache=True, error_model=_OPTIONS["error_model"])(copy).address
+
+
 def _finish(
     function: Callable[..., Any], env_id: str, *, signatures: Any = None, **options: Any
 ) -> Any:

@@ -133,7 +133,9 @@ class SimdVectorEnv(VectorEnv):
         It does what `step_kernel` does to the environments from `start` to `stop` of the arrays
         that `address_table` lists, and returns whether an episode ended.
         """
-        return self._kernels.find_step_pointer()
+        from gym_envs.simd.compilation import find_step_pointer
+
+        return find_step_pointer(self.env_id)
 
     @property
     def episode_returns(self) -> np.ndarray:

@@ -61,6 +61,20 @@ class EpisodeTracker:
         self._lengths[over] = 0
         return finished if counted.size else None
 
+    @property
+    def running(self) -> tuple[np.ndarray, np.ndarray]:
+        """Returns (N,) float64 and lengths (N,) int64 of the running episodes, to be written to.
+
+        Whoever counts steps elsewhere keeps them up to date, and tells of finished episodes by
+        `add_finished`.
+        """
+        return self._returns, self._lengths
+
+    def add_finished(self, returns: list[float], lengths: list[int]) -> None:
+        """Take in episodes that were counted elsewhere, in the order in which they ended."""
+        self.window_returns.extend(returns)
+        self.window_lengths.extend(lengths)
+
     def reset(self, env_index: np.ndarray | None = None) -> None:
         """Forget the running episodes of some environments (all if None), not the window."""
         index = slice(None) if env_index is None else env_index
