@@ -87,7 +87,11 @@ def _bind(env_id: str) -> dict[str, Any]:
     spec = classic_spec(env_id)
     names = _bind_physics(spec) | _bind_sizes(spec)
     for pattern in ("step_rows", "step_part", "take_all_actions"):
-        names[pattern] = _compile_apart(_fill(getattr(step_functions, pattern), names))
+        copy = _fill(getattr(step_functions, pattern), names)
+        # Code that is loaded from two files is linked by this name: that of another environment
+        # would be called.
+        copy.__qualname__ = f"{pattern}_{spec.module_name}"
+        names[pattern] = _compile_apart(copy)
     return names
 
 

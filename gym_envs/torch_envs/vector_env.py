@@ -68,11 +68,9 @@ class TorchVectorEnv(VectorEnv):
         render_fps: Frames per second that a film of it would have.
         env_id: The environment's id.
         vectorization_name: "torch".
-        can_restore_state: True.
     """
 
     vectorization_name = "torch"
-    can_restore_state = True
     render_mode = None
 
     def __init__(
