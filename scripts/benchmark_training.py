@@ -4,7 +4,8 @@
 `python scripts/benchmark_training.py --time-to-solve --seeds 5` whole processes until solved, a
 plain script in the manner of CleanRL's among them. Every process begins with its interpreter and
 ends with its result: the greedy mean return over 100 fresh episodes. The peers stop at the first
-evaluation that reaches 475 and report it; ours is tested once more, on other episodes.
+evaluation that reaches 475 and report it; ours is tested once more, on other episodes. Before the
+first measurement one short training lets numba compile what is not in its cache yet.
 """
 
 from __future__ import annotations
@@ -134,6 +135,7 @@ def compare_time_to_solve(report: BenchmarkReport, *, n_seeds: int) -> None:
     from utils.benchmarks import training_speed as speed
 
     with tempfile.TemporaryDirectory() as folder:
+        speed.run_untimed([*our_command(f"{folder}/first", 0), "--max-timesteps", "8192"])
         solvers = [
             speed.Solver(OURS, partial(our_command, folder), partial(our_result, folder)),
             *(speed.Solver(name, partial(peer_command, name), peer_result) for name in SOLVERS),

@@ -95,6 +95,21 @@ def time_solvers(
     return outcomes
 
 
+def run_untimed(command: Sequence[str]) -> None:
+    """Run a program before the measurements, so that what it keeps on disk is there for them.
+
+    Args:
+        command: Run in the project's folder.
+
+    Raises:
+        RunFailedError: It failed.
+    """
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if process.returncode != 0:
+        last = (process.stderr.strip() or "no message").splitlines()[-1]
+        raise RunFailedError(f"{' '.join(command)}: exit code {process.returncode}: {last}")
+
+
 def _run(solver: Solver, seed: int) -> Outcome:
     before = os.times()
     started = time.perf_counter()

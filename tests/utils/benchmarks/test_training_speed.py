@@ -4,7 +4,14 @@ import sys
 import pytest
 
 from utils.benchmarks import training_speed
-from utils.benchmarks.training_speed import Outcome, Solver, summarize, time_solvers, time_trainings
+from utils.benchmarks.training_speed import (
+    Outcome,
+    Solver,
+    run_untimed,
+    summarize,
+    time_solvers,
+    time_trainings,
+)
 from utils.errors import RunFailedError
 
 
@@ -77,3 +84,11 @@ def test_a_process_that_fails_is_named_with_its_last_words():
     code = "import sys; print('first', file=sys.stderr); sys.exit('no memory')"
     with pytest.raises(RunFailedError, match="a, seed 1: exit code 1: no memory"):
         time_solvers([python_solver("a", code)], seeds=[1], tell=lambda _: None)
+
+
+def test_a_run_before_the_measurements_must_succeed(tmp_path):
+    mark, words = tmp_path / "mark", "no such luck"
+    run_untimed([sys.executable, "-c", f"open({str(mark)!r}, 'w')"])
+    assert mark.exists()
+    with pytest.raises(RunFailedError, match="exit code 3: no such luck"):
+        run_untimed([sys.executable, "-c", f"import sys; sys.stderr.write({words!r}); sys.exit(3)"])
