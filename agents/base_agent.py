@@ -20,6 +20,7 @@ from agents.records import find_divergence, record_rollout, record_update
 from agents.update_report import UpdateLosses, UpdateReport
 from utils.config import Config
 from utils.dataloaders import DataSource, HookBatch, RolloutSource, UpdateBatch
+from utils.device_rollouts import evaluate_on_device
 from utils.environment import build_env_from_config
 from utils.errors import DivergedError
 from utils.metrics import Counters, MetricsRecorder
@@ -320,7 +321,9 @@ class BaseAgent(LightningModule):
         n_episodes = n_episodes or config.eval_episodes
         # Third-party environments may draw from Python's and NumPy's global generators.
         generators = global_generator_state()
-        result = evaluate_policy(
+        is_on_device = self._eval_env.vectorization_name == "torch"
+        judge = evaluate_on_device if is_on_device else evaluate_policy
+        result = judge(
             policy or self.policy,
             self._eval_env,
             n_episodes=n_episodes,

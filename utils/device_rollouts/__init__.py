@@ -8,6 +8,7 @@ from utils.device_rollouts.collector import (
     allocate_device_buffer,
 )
 from utils.device_rollouts.episode_sums import EpisodeSums, EpisodeTotals
+from utils.device_rollouts.evaluation import evaluate_on_device
 from utils.device_rollouts.shuffle import shuffled_passes
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "TensorActionAdapter",
     "TensorEnv",
     "allocate_device_buffer",
+    "evaluate_on_device",
     "pick_minibatches",
     "shuffled_passes",
 ]

@@ -31,6 +31,9 @@ class TensorEnv(Protocol):
     single_observation_space: gym.Space
     single_action_space: gym.Space
 
+    def reset_tensors(self, *, seed: int | None = None) -> Tensor:
+        """Begin a new episode everywhere; return the observation (N, ...)."""
+
     def observe_tensors(self) -> Tensor:
         """Return the observation of the state as it is, (N, ...)."""
 

@@ -3,10 +3,11 @@
 from utils.rollouts.buffer import Minibatch, RolloutBuffer
 from utils.rollouts.collector import Collector, RolloutSummary
 from utils.rollouts.episode_stats import EpisodeTracker, FinishedEpisodes
-from utils.rollouts.evaluation import EvaluationResult, evaluate_policy
+from utils.rollouts.evaluation import EpisodeLedger, EvaluationResult, evaluate_policy
 
 __all__ = [
     "Collector",
+    "EpisodeLedger",
     "EpisodeTracker",
     "EvaluationResult",
     "FinishedEpisodes",

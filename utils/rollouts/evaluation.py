@@ -10,6 +10,7 @@ import torch
 from gymnasium.vector import VectorEnv
 
 from utils.policy_factory import ActorCritic
+from utils.rollouts.episode_stats import FinishedEpisodes
 from utils.rollouts.stepper import Stepper
 from utils.statistics import mean_half_width
 
@@ -54,6 +55,52 @@ def episode_quotas(n_episodes: int, n_envs: int) -> np.ndarray:
     return quotas
 
 
+class EpisodeLedger:
+    """Writes down finished episodes until every environment has had its quota."""
+
+    def __init__(
+        self, n_episodes: int, n_envs: int, *, max_episode_steps: int | None = None
+    ) -> None:
+        """Begin empty; see `evaluate_policy` for the arguments."""
+        self._n_episodes, self._max_episode_steps = n_episodes, max_episode_steps
+        self._remaining = episode_quotas(n_episodes, n_envs)
+        self._running = np.zeros(n_envs, dtype=np.int64)
+        self._returns: list[list[float]] = [[] for _ in range(n_envs)]
+        self._lengths: list[list[int]] = [[] for _ in range(n_envs)]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no environment has an episode left to play."""
+        return not self._remaining.any()
+
+    def take_step(self, finished: FinishedEpisodes | None) -> None:
+        """Take in one vector step and the episodes that ended with it."""
+        self._running += 1
+        if finished is not None:
+            self._running[finished.env_index] = 0
+            for i, episode_return, length in zip(
+                finished.env_index, finished.returns, finished.lengths, strict=True
+            ):
+                if self._remaining[i] > 0:
+                    self._returns[i].append(float(episode_return))
+                    self._lengths[i].append(int(length))
+                    self._remaining[i] -= 1
+        if self._max_episode_steps is not None:
+            self._remaining[self._running >= self._max_episode_steps] = 0
+
+    def result(self, *, seconds: float, seed: int, deterministic: bool) -> EvaluationResult:
+        """Return the finished episodes in the order of environments, then time."""
+        returns = [r for per_env in self._returns for r in per_env]
+        return EvaluationResult(
+            returns=returns,
+            lengths=[n for per_env in self._lengths for n in per_env],
+            n_unfinished=self._n_episodes - len(returns),
+            seconds=seconds,
+            seed=seed,
+            is_deterministic=deterministic,
+        )
+
+
 @torch.inference_mode()
 def evaluate_policy(
     policy: ActorCritic,
@@ -89,35 +136,13 @@ def evaluate_policy(
     generator = torch.Generator(device=device)
     generator.manual_seed(seed)
     stepper = Stepper(env, policy, device=device)
-    quotas = episode_quotas(n_episodes, env.num_envs)
-    returns: list[list[float]] = [[] for _ in range(env.num_envs)]
-    lengths: list[list[int]] = [[] for _ in range(env.num_envs)]
-    running = np.zeros(env.num_envs, dtype=np.int64)
-    remaining = quotas.copy()
+    ledger = EpisodeLedger(n_episodes, env.num_envs, max_episode_steps=max_episode_steps)
     started = time.perf_counter()
     stepper.reset(seed=seed)
-    while remaining.any() and time.perf_counter() - started < timeout_seconds:
+    while not ledger.is_full and time.perf_counter() - started < timeout_seconds:
         observation = policy.normalize(stepper.observation)
         decision = stepper.decide(observation, generator=generator, deterministic=deterministic)
-        finished = stepper.step(decision.action).finished
-        running += 1
-        if finished is not None:
-            running[finished.env_index] = 0
-            for i, episode_return, length in zip(
-                finished.env_index, finished.returns, finished.lengths, strict=True
-            ):
-                if remaining[i] > 0:
-                    returns[i].append(float(episode_return))
-                    lengths[i].append(int(length))
-                    remaining[i] -= 1
-        if max_episode_steps is not None:
-            remaining[running >= max_episode_steps] = 0
-    flat_returns = [r for per_env in returns for r in per_env]
-    return EvaluationResult(
-        returns=flat_returns,
-        lengths=[n for per_env in lengths for n in per_env],
-        n_unfinished=n_episodes - len(flat_returns),
-        seconds=time.perf_counter() - started,
-        seed=seed,
-        is_deterministic=deterministic,
+        ledger.take_step(stepper.step(decision.action).finished)
+    return ledger.result(
+        seconds=time.perf_counter() - started, seed=seed, deterministic=deterministic
     )
