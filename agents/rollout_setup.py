@@ -11,6 +11,7 @@ from utils.config import Config
 from utils.normalization import RewardNormalizer
 from utils.policy_factory import ActorCritic
 from utils.rollouts import Collector, RolloutBuffer
+from utils.rollouts.compiled_collector import CompiledCollector, why_not_collected
 from utils.seeding import derive_seed
 
 
@@ -31,6 +32,32 @@ def build_collector(
         else None
     )
     return Collector(env, policy, device=device, generator=generator, reward_normalizer=normalizer)
+
+
+def build_step_collector(
+    env: VectorEnv,
+    policy: ActorCritic,
+    config: Config,
+    *,
+    hyperparameters: Mapping[str, float],
+    device: torch.device,
+) -> tuple[Collector, str]:
+    """Build the fastest collector of rollouts of a fixed number of steps.
+
+    Returns:
+        The collector, and what collects and why nothing faster does, in a few words.
+    """
+    reason = why_not_collected(env, policy, normalizes_reward=config.normalize_reward)
+    if reason is not None:
+        collector = build_collector(
+            env, policy, config, hyperparameters=hyperparameters, device=device
+        )
+        return collector, f"rollouts step by step ({reason})"
+    seed = derive_seed(config.seed, "policy")
+    generator = torch.Generator(device=device)
+    generator.manual_seed(seed)
+    collector = CompiledCollector(env, policy, device=device, generator=generator, seed=seed)
+    return collector, "compiled rollouts"
 
 
 def build_rollout_buffer(env: VectorEnv, policy: ActorCritic, *, n_steps: int) -> RolloutBuffer:

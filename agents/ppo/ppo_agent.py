@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import math
 import time
+from typing import TYPE_CHECKING
 
 import gymnasium as gym
 from torch import Tensor
@@ -23,14 +24,17 @@ from agents.ppo.ppo_losses import (
     clipped_policy_loss,
     value_loss,
 )
-from agents.rollout_setup import build_collector, build_rollout_buffer
-from agents.update_report import UpdateLosses
+from agents.rollout_setup import build_rollout_buffer, build_step_collector
+from agents.update_report import UpdateLosses, UpdateReport
 from utils.config import PPOConfig
 from utils.dataloaders import DataSource, DeviceSource, HookBatch, RolloutSource, UpdateBatch
 from utils.policy_factory import ActorCritic, build_policy, policy_settings_from_config
 from utils.returns import explained_variance, generalized_advantage, standardize
 from utils.rollouts import Minibatch, RolloutBuffer
 from utils.seeding import derive_seed
+
+if TYPE_CHECKING:
+    from agents.ppo.ppo_compiled import PPOCompiledUpdate
 
 _log = logging.getLogger("gymnasium_solver")
 
@@ -41,6 +45,8 @@ class PPOAgent(BaseAgent):
     config: PPOConfig
     device_loop: DeviceLoop | None = None
     """Carries out whole iterations where the environments live on a device; else None."""
+    compiled_update: PPOCompiledUpdate | None = None
+    """Carries out whole updates in one compiled call; None: torch does, minibatch by minibatch."""
     path: str = "collector and update"
     """What carries out the iterations, and why nothing faster does."""
 
@@ -61,14 +67,18 @@ class PPOAgent(BaseAgent):
             if self.device_loop is not None:
                 return DeviceSource(self.train_env, self.device_loop)
         config = self.config
+        collector, how_collected = build_step_collector(
+            self.train_env,
+            self.policy,
+            config,
+            hyperparameters=self.hyperparameters,
+            device=self.compute_device,
+        )
+        self.compiled_update, how_updated = _choose_update(self.policy, config)
+        if self.train_env.vectorization_name != "torch":  # there it says why no loop does it all
+            self.path = f"{how_collected}; {how_updated}"
         return RolloutSource(
-            build_collector(
-                self.train_env,
-                self.policy,
-                config,
-                hyperparameters=self.hyperparameters,
-                device=self.compute_device,
-            ),
+            collector,
             build_rollout_buffer(self.train_env, self.policy, n_steps=config.n_steps),
             collect=lambda collector, buffer: collector.collect(buffer, n_steps=config.n_steps),
             batch_size=lambda: config.resolved_batch_size,
@@ -108,7 +118,10 @@ class PPOAgent(BaseAgent):
     @override
     def compute_targets(self, buffer: RolloutBuffer) -> tuple[Tensor, Tensor]:
         rows = buffer.rows
-        advantage, returns = generalized_advantage(
+        compute = generalized_advantage
+        if self.compiled_update is not None:
+            from utils.compiled.returns import compiled_generalized_advantage as compute
+        advantage, returns = compute(
             reward=rows(buffer.reward),
             value=rows(buffer.value),
             next_value=rows(buffer.next_value),
@@ -126,6 +139,12 @@ class PPOAgent(BaseAgent):
     def scale_advantage(self, advantage: Tensor) -> Tensor:
         is_wanted = self.config.normalize_advantages == "rollout"
         return standardize(advantage) if is_wanted else advantage
+
+    @override
+    def run_update(self, batch: UpdateBatch) -> UpdateReport:
+        if self.compiled_update is None:
+            return super().run_update(batch)
+        return self.compiled_update.update(batch, self.hyperparameters, optimizer=self.optimizer)
 
     @override
     def losses_for_batch(self, minibatch: Minibatch) -> UpdateLosses:
@@ -209,3 +228,13 @@ class PPOAgent(BaseAgent):
             ),
             "train/ppo/clip_fraction": float(clipped.mean()),
         }
+
+
+def _choose_update(policy: ActorCritic, config: PPOConfig) -> tuple[PPOCompiledUpdate | None, str]:
+    """Return the compiled update or None, and what carries out updates and why, in a few words."""
+    from agents.ppo.ppo_compiled import compile_update, why_not
+
+    update = compile_update(policy, config)
+    if update is None:
+        return None, f"updates by torch ({why_not(policy, config)})"
+    return update, "compiled updates"

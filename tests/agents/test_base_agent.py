@@ -157,6 +157,7 @@ def test_an_evaluation_without_an_ended_episode_has_no_mean():
 
 def test_a_loss_that_is_not_finite_stops_the_run_and_names_itself(monkeypatch):
     agent = make_agent("Counting")
+    agent.compiled_update = None
     train_epochs(agent, 1)
     losses = agent.write_gradients
     n_calls = 0
@@ -176,6 +177,7 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_names_itself(monkeypatch):
 
 def test_a_gradient_that_is_not_finite_stops_the_run(monkeypatch):
     agent = make_agent("Counting")
+    agent.compiled_update = None
     write = agent.write_gradients
     n_calls = 0
 

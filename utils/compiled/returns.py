@@ -13,7 +13,7 @@ _f = np.float32
 
 @njit(cache=True, error_model="numpy")
 def _scan(  # noqa: PLR0913
-    reward, value, next_value, terminated, truncated, gamma, decay, advantage, returns
+    reward, value, next_value, terminated, done, gamma, decay, advantage, returns
 ):
     n_steps, n_envs = reward.shape
     discount, trace = _f(gamma), _f(decay)
@@ -23,8 +23,7 @@ def _scan(  # noqa: PLR0913
         carried = trace if t < n_steps - 1 else nothing
         for i in range(n_envs):
             bootstrap = nothing if terminated[t, i] else discount * next_value[t, i]
-            ended = terminated[t, i] | truncated[t, i]
-            later = nothing if ended else carried * following[i]
+            later = nothing if done[t, i] else carried * following[i]
             now[i] = reward[t, i] + bootstrap - value[t, i] + later
             returns[t, i] = now[i] + value[t, i]
 
@@ -35,7 +34,7 @@ def compiled_generalized_advantage(
     value: Tensor,
     next_value: Tensor,
     terminated: Tensor,
-    truncated: Tensor,
+    done: Tensor,
     gamma: float,
     gae_lambda: float,
 ) -> tuple[Tensor, Tensor]:
@@ -46,7 +45,7 @@ def compiled_generalized_advantage(
         value: (T, N)
         next_value: (T, N)
         terminated: (T, N) bool
-        truncated: (T, N) bool
+        done: (T, N) bool
         gamma: Discount in [0, 1].
         gae_lambda: Trace decay in [0, 1].
 
@@ -55,7 +54,7 @@ def compiled_generalized_advantage(
     """
     advantage, returns = torch.zeros_like(reward), torch.empty_like(reward)
     _scan(
-        *(part.numpy() for part in (reward, value, next_value, terminated, truncated)),
+        *(part.numpy() for part in (reward, value, next_value, terminated, done)),
         gamma,
         gamma * gae_lambda,
         advantage.numpy(),

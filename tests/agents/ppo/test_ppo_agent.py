@@ -89,6 +89,7 @@ def test_an_update_ends_before_the_step_that_is_too_far(monkeypatch):
     agent = make_agent(
         "CartPole-v1", batch_size=4, n_epochs=10, target_kl=0.1, max_timesteps=32, policy_lr=1e-9
     )
+    agent.compiled_update = None
     n_calls = 0
 
     def distance(*, logprob, old_logprob):

@@ -21,7 +21,7 @@ def test_it_is_the_reference(n_steps, n_envs):
         **given, terminated=terminated, done=terminated | truncated, **discounts
     )
     computed = compiled_generalized_advantage(
-        **given, terminated=terminated, truncated=truncated, **discounts
+        **given, terminated=terminated, done=terminated | truncated, **discounts
     )
     for a, b in zip(computed, expected, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
@@ -35,7 +35,7 @@ def test_what_follows_the_end_of_the_world_is_not_looked_at():
         value=0.25 * one,
         next_value=float("nan") * one,
         terminated=torch.ones(1, 1, dtype=torch.bool),
-        truncated=torch.zeros(1, 1, dtype=torch.bool),
+        done=torch.ones(1, 1, dtype=torch.bool),
         gamma=0.9,
         gae_lambda=0.9,
     )
