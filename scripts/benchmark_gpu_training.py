@@ -11,13 +11,20 @@ import argparse
 import dataclasses
 import os
 import sys
+import tempfile
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from utils.benchmarks import BenchmarkReport, benchmark_parser
 from utils.benchmarks.cli import count, counts, names
 from utils.errors import UserError, exit_on_user_error
+
+if TYPE_CHECKING:
+    from utils.benchmarks.gpu_training import TrainingSpeed
+    from utils.config import Config
 
 CONTESTANTS = ("ours", "graph", "eager", "jax")
 
@@ -88,14 +95,16 @@ def main() -> None:
     few = max(options.iterations // 10, 1)
     iterations = {name: options.iterations if name == "ours" else few for name in CONTESTANTS}
     for n_envs in options.n_envs:
-        timed = gpu_training.contestants(
-            taking_part,
-            n_envs=n_envs,
-            n_parts=options.windows + 1,
-            iterations=iterations,
-            seed=0,
-        )
-        speeds = [run(options.device) for run in timed.values()]
+        speeds = [
+            time_training(
+                name,
+                n_envs=n_envs,
+                n_parts=options.windows + 1,
+                n_iterations=iterations[name],
+                device=options.device,
+            )
+            for name in taking_part
+        ]
         report.add_table(
             f"PPO on CartPole-v1, {n_envs:,} environments on {report.settings['device']}",
             ("", "M steps/s", "lowest", "highest", "start-up s", "episode length at the end"),
@@ -113,6 +122,57 @@ def main() -> None:
             records=[dataclasses.asdict(speed) | {"median": speed.median} for speed in speeds],
         )
     report.write(options.json)
+
+
+def time_training(
+    name: str, *, n_envs: int, n_parts: int, n_iterations: int, device: str
+) -> TrainingSpeed:
+    """Time one training of a contestant; its first part is not among the rates."""
+    from utils.benchmarks.gpu_training import benchmark_config, time_jax
+
+    if name == "jax":
+        return time_jax(n_envs=n_envs, n_parts=n_parts, n_iterations=n_iterations, seed=0)
+    config = benchmark_config(
+        n_envs=n_envs, n_parts=n_parts, n_iterations=n_iterations, seed=0, device=device
+    )
+    return time_ours(config, loop=None if name == "ours" else name)
+
+
+def time_ours(config: Config, *, loop: str | None) -> TrainingSpeed:
+    """Train through Lightning's `fit` with a run folder, metrics and checkpoints.
+
+    Args:
+        config: From `benchmark_config`.
+        loop: "graph" or "eager" instead of the loop that the agent takes.
+    """
+    from agents import build_agent
+    from agents.ppo.eager_loop import EagerLoop
+    from agents.ppo.graph_loop import GraphLoop
+    from trainer_callbacks.build import build_callbacks
+    from utils.benchmarks.gpu_training import EpochMoments, speed_from_moments
+    from utils.run import Run
+    from utils.trainer_factory import build_trainer
+
+    moments = EpochMoments()
+    with tempfile.TemporaryDirectory() as folder:
+        run = Run.create(folder, config_id=config.config_id, config_dict=config.to_dict())
+        agent = build_agent(config, run=run)
+        if loop is not None:
+            agent.device_loop = {"graph": GraphLoop, "eager": EagerLoop}[loop](agent)
+            agent.source.loop = agent.device_loop
+        callbacks = build_callbacks(
+            config, run, reward_threshold=None, first_timestep=0, console=None
+        )
+        started = time.perf_counter()
+        build_trainer(device=config.device, callbacks=[*callbacks, moments]).fit(agent)
+        agent.close()
+    return speed_from_moments(
+        f"ours, {agent.device_loop.name}",
+        [started, *moments.seconds],
+        n_envs=config.n_envs,
+        n_iterations=config.rollouts_per_epoch,
+        mean_length=agent.last_row.get("train/roll/ep_len_mean"),
+    )
 
 
 if __name__ == "__main__":

@@ -1,31 +1,21 @@
-"""Whole trainings on a GPU, environments and all: ours through Lightning, a peer in JAX."""
+"""What whole trainings on a GPU are measured by, and the peer among them."""
 
 from __future__ import annotations
 
 import importlib.util
 import itertools
 import math
-import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from typing_extensions import override
 
-from agents import build_agent
-from agents.ppo.eager_loop import EagerLoop
-from agents.ppo.graph_loop import GraphLoop
-from trainer_callbacks.build import build_callbacks
 from utils.benchmarks.contest import median
 from utils.config import Config, config_from_dict
-from utils.run import Run
-from utils.trainer_factory import build_trainer
 
 N_STEPS, N_PASSES, N_MINIBATCHES = 32, 4, 4
-_LOOPS = {"graph": GraphLoop, "eager": EagerLoop}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +90,7 @@ def benchmark_config(
     )
 
 
-class _Moments(Callback):
+class EpochMoments(Callback):
     """Notes when each epoch ended, after all other callbacks."""
 
     def __init__(self) -> None:
@@ -109,36 +99,6 @@ class _Moments(Callback):
     @override
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self.seconds.append(time.perf_counter())
-
-
-def time_ours(config: Config, *, loop: str | None = None) -> TrainingSpeed:
-    """Train through Lightning's `fit` with a run folder, metrics and checkpoints.
-
-    Args:
-        config: From `benchmark_config`.
-        loop: "graph" or "eager" instead of the loop that the agent takes.
-    """
-    moments = _Moments()
-    with tempfile.TemporaryDirectory() as folder:
-        run = Run.create(folder, config_id=config.config_id, config_dict=config.to_dict())
-        agent = build_agent(config, run=run)
-        if loop is not None:
-            agent.device_loop = agent.source.loop = _LOOPS[loop](agent)
-        callbacks = build_callbacks(
-            config, run, reward_threshold=None, first_timestep=0, console=None
-        )
-        started = time.perf_counter()
-        build_trainer(device=config.device, callbacks=[*callbacks, moments]).fit(agent)
-        name = f"ours, {agent.device_loop.name}"
-        mean_length = agent.last_row.get("train/roll/ep_len_mean")
-        agent.close()
-    return speed_from_moments(
-        name,
-        [started, *moments.seconds],
-        n_envs=config.n_envs,
-        n_iterations=config.rollouts_per_epoch,
-        mean_length=mean_length,
-    )
 
 
 def time_jax(*, n_envs: int, n_parts: int, n_iterations: int, seed: int) -> TrainingSpeed:
@@ -187,34 +147,3 @@ def why_not(name: str, *, device: str) -> str | None:
 def device_name(device: str) -> str:
     """Return what the device calls itself."""
     return torch.cuda.get_device_name() if device == "cuda" else "cpu"
-
-
-def contestants(
-    names: list[str], *, n_envs: int, n_parts: int, iterations: dict[str, int], seed: int
-) -> dict[str, Callable[[str], Any]]:
-    """Return how each contestant is timed, by name, as functions of the device.
-
-    Args:
-        names: Among "ours", "graph", "eager", "jax".
-        n_envs: Number of environments.
-        n_parts: Parts of each training, at least 3; the first is not counted.
-        iterations: Contestant -> iterations of a part.
-        seed: Of all trainings.
-    """
-
-    def ours(name: str) -> Callable[[str], TrainingSpeed]:
-        return lambda device: time_ours(
-            benchmark_config(
-                n_envs=n_envs,
-                n_parts=n_parts,
-                n_iterations=iterations[name],
-                seed=seed,
-                device=device,
-            ),
-            loop=None if name == "ours" else name,
-        )
-
-    def jax_peer(_: str) -> TrainingSpeed:
-        return time_jax(n_envs=n_envs, n_parts=n_parts, n_iterations=iterations["jax"], seed=seed)
-
-    return {name: jax_peer if name == "jax" else ours(name) for name in names}

@@ -1,4 +1,6 @@
-from utils.benchmarks.gpu_training import benchmark_config, speed_from_moments, time_ours
+import pytest
+
+from utils.benchmarks.gpu_training import benchmark_config, speed_from_moments, why_not
 
 
 def test_the_first_part_is_start_up_and_the_others_are_rates():
@@ -11,10 +13,16 @@ def test_the_first_part_is_start_up_and_the_others_are_rates():
     assert speed.start_seconds == 4.0
 
 
-def test_ours_trains_through_lightning_for_as_many_parts():
+def test_a_part_of_the_training_is_an_epoch():
     config = benchmark_config(n_envs=8, n_parts=4, n_iterations=2, seed=0, device="cpu")
     assert config.resolved_batch_size == 64
-    speed = time_ours(config)
-    assert speed.name == "ours, eager"
-    assert len(speed.rates) == 3
-    assert 5.0 < speed.mean_length < 100.0
+    assert config.max_timesteps == 4 * config.rollouts_per_epoch * config.rollout_size
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "expected"),
+    [("ours", "cpu", None), ("eager", "cuda", None), ("graph", "cpu", "on CUDA only")],
+)
+def test_who_cannot_take_part_is_told_why(name, device, expected):
+    reason = why_not(name, device=device)
+    assert reason is None if expected is None else reason.endswith(expected)
