@@ -104,9 +104,7 @@ def make_loop(
         optimizer, policy.parameters(), lr=1e-3, kwargs=optimizer_kwargs or {}
     )
     half = DEVICE == "cuda" if half is None else half
-    return FusedLoop(
-        policy, config, env, torch_optimizer, dtype=tl.float16 if half else tl.float32
-    )
+    return FusedLoop(policy, config, env, torch_optimizer, dtype=tl.float16 if half else tl.float32)
 
 
 def prepare(loop: FusedLoop, *, scale: float = 1.0) -> None:
@@ -144,7 +142,18 @@ def double_policy(loop: FusedLoop) -> ActorCritic:
 
 @triton.jit
 def _order_kernel(
-    out, counters, seed, m, n, low_bits, high, n_mb, n_epochs, size, walk: tl.constexpr, block: tl.constexpr
+    out,
+    counters,
+    seed,
+    m,
+    n,
+    low_bits,
+    high,
+    n_mb,
+    n_epochs,
+    size,
+    walk: tl.constexpr,
+    block: tl.constexpr,
 ):
     at = tl.program_id(0) * block + tl.arange(0, block)
     key = shuffle_key(counters, seed, m, n_mb, n_epochs)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -162,6 +164,8 @@ class FusedIteration:
         self.n_updates = settings.n_epochs * settings.n_minibatches
         self.fast = self.device.type == "cuda" and dtype == language.float16
         self.plan = plan_launches(layout, n_envs=self.n_envs, n_samples=self.minibatch_size)
+        self._compilations: list[Callable[[], None]] | None = None
+        """What `compile` collects instead of launching it."""
         self._constants = KernelConstants(layout)
         self._env_constants = KernelConstants(environment_constants(env))
         self._transition, self._observe = physics_functions(env.env_id)
@@ -170,10 +174,10 @@ class FusedIteration:
         self._allocate()
 
     def _plan_shuffle(self) -> None:
-        # Halves of about the same size; a power of two of samples leaves no position outside.
+        # Halves of about the same size.
         self.low_bits = (self.n_samples - 1).bit_length() // 2
         self.high = _divide_up(self.n_samples, 1 << self.low_bits)
-        self.walks = (self.high << self.low_bits) != self.n_samples
+        self.walks = self.n_samples & (self.n_samples - 1) != 0
 
     def _plan_programs(self) -> None:
         plan = self.plan
@@ -213,6 +217,27 @@ class FusedIteration:
         self._no_episodes = empty.repeat(self.n_rollout_programs, 1)
         self.episodes = self._no_episodes.clone()
 
+    def _launch(self, kernel: Any, grid: tuple[int, ...], *args: Any, **options: Any) -> None:
+        if self._compilations is None:
+            kernel[grid](*args, **options)
+            return
+
+        def compile_and_load() -> None:
+            with torch.cuda.device(self.device):
+                _ = kernel.warmup(*args, grid=grid, **options).run
+
+        self._compilations.append(compile_and_load)
+
+    def compile(self) -> None:
+        """Compile and load all kernels, several at a time; much of it is done by other programs."""
+        assert self.device.type == "cuda", self.device
+        self._compilations = []
+        self.carry_out(n_updates=1)
+        compilations, self._compilations = self._compilations, None
+        with ThreadPoolExecutor(len(compilations)) as pool:
+            for done in [pool.submit(compilation) for compilation in compilations]:
+                done.result()
+
     def begin(self) -> None:
         """Forget what earlier iterations came to."""
         self.totals.zero_()
@@ -221,7 +246,9 @@ class FusedIteration:
     def rollout(self) -> None:
         """Step all environments `n_steps` times."""
         env, plan = self.env, self.plan
-        rollout_kernel[(self.n_rollout_programs,)](
+        self._launch(
+            rollout_kernel,
+            (self.n_rollout_programs,),
             self.parameters,
             env.state,
             env.elapsed,
@@ -250,7 +277,9 @@ class FusedIteration:
     def returns(self) -> None:
         """Give every sample its advantage and return."""
         plan, settings = self.plan, self.settings
-        returns_kernel[(self.n_rollout_programs,)](
+        self._launch(
+            returns_kernel,
+            (self.n_rollout_programs,),
             self.parameters,
             self.env.state,
             self.hyper,
@@ -275,7 +304,9 @@ class FusedIteration:
         is_whole = mode == 2
         n_sums = 1 if is_whole else self.n_updates
         n = self.n_samples if is_whole else self.minibatch_size
-        minibatch_moments_kernel[(n_sums, N_PARTS)](
+        self._launch(
+            minibatch_moments_kernel,
+            (n_sums, N_PARTS),
             self.advantages,
             self.partial,
             self.counters,
@@ -295,7 +326,9 @@ class FusedIteration:
     def compute_gradient(self, m: int) -> None:
         """Compute the gradient of minibatch m of the iteration."""
         plan, settings, layout = self.plan, self.settings, self.layout
-        gradient_kernel[(self.n_programs, 2)](
+        self._launch(
+            gradient_kernel,
+            (self.n_programs, 2),
             self.parameters,
             self.samples,
             self.advantages,
@@ -324,7 +357,9 @@ class FusedIteration:
             num_stages=1,
             **plan.gradient_options,
         )
-        reduce_kernel[(self.squares.numel(),)](
+        self._launch(
+            reduce_kernel,
+            (self.squares.numel(),),
             self.gradients,
             self.gradient,
             self.squares,
@@ -340,7 +375,9 @@ class FusedIteration:
         # 0 to the power of t is 0 as exp(-1000 t) is.
         log_betas = [math.log(beta) if beta > 0 else -1000.0 for beta in settings.betas]
         block = 256
-        adam_kernel[(_divide_up(layout.net_size, block), 2)](
+        self._launch(
+            adam_kernel,
+            (_divide_up(layout.net_size, block), 2),
             self.parameters,
             self.gradient,
             self.exp_avg,
@@ -364,7 +401,9 @@ class FusedIteration:
 
     def finish(self) -> None:
         """Add up what the iteration did, and count it."""
-        record_kernel[(1,)](
+        self._launch(
+            record_kernel,
+            (1,),
             self.record,
             self.moments,
             self.totals,
@@ -376,11 +415,11 @@ class FusedIteration:
             32,
         )
 
-    def carry_out(self) -> None:
-        """Carry out one iteration."""
+    def carry_out(self, *, n_updates: int | None = None) -> None:
+        """Carry out one iteration, or less of it: `n_updates` optimiser steps."""
         self.rollout()
         self.returns()
-        for m in range(self.n_updates):
+        for m in range(self.n_updates if n_updates is None else n_updates):
             self.compute_gradient(m)
             self.step(m)
         self.finish()

@@ -119,7 +119,8 @@ class FusedLoop:
             group["lr"] = hyperparameters["policy_lr"]
 
     def _capture_iteration(self) -> torch.cuda.CUDAGraph:
-        """Compile everything by one iteration that is taken back, then capture."""
+        """Compile everything, try it by one iteration that is taken back, then capture."""
+        self.iteration.compile()
         restore = self._snapshot()
         self.iteration.carry_out()
         restore()

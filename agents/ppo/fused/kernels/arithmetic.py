@@ -69,37 +69,51 @@ def mix(h):
 
 
 @triton.jit
-def _shuffle_once(position, key, LOW_BITS, HIGH):
+def _shuffle_pairs(position, key, LOW_BITS, HIGH):
+    """Move each half of a position by a hash of the other one, in turn; this can be undone."""
     mask = (1 << LOW_BITS) - 1
     low = position & mask
     high = position >> LOW_BITS
     for r in tl.static_range(3):
-        high = high + tl.umulhi(mix(low + mix(key * 6 + 2 * r)), HIGH)
+        high = high + tl.umulhi(mix(low + mix(key * 8 + 2 * r)), HIGH)
         high = tl.where(high >= HIGH, high - HIGH, high)
-        low = (low + mix(high ^ mix(key * 6 + 2 * r + 1))) & mask
+        low = (low + mix(high ^ mix(key * 8 + 2 * r + 1))) & mask
     return (high << LOW_BITS) | low
+
+
+@triton.jit
+def _shuffle_bits(position, key, LOW_BITS, SIZE):
+    """Multiply by an odd number, add, shift: all of it can be undone below a power of two SIZE."""
+    mask = SIZE - 1
+    x = position
+    for r in tl.static_range(4):
+        x = (x * (mix(key * 8 + 2 * r) | 1) + mix(key * 8 + 2 * r + 1)) & mask
+        x = x ^ (x >> (LOW_BITS + 1))
+    return x
 
 
 @triton.jit
 def shuffle(position, key, SIZE, LOW_BITS, HIGH, WALK: tl.constexpr):
     """Map [0, SIZE) onto itself, one to one, in an order that the key decides.
 
-    A position is a pair (high, low); in turn each half is moved by a hash of the other one, which
-    can be undone, so no two positions meet. No index array, no sort.
+    No index array, no sort. A power of two of positions takes a few multiplications. Otherwise a
+    position is a pair (high, low), of which there may be a few more than SIZE; who lands outside is
+    mapped on until it is inside, which keeps the map one to one.
 
     Args:
         position: int32 block in [0, SIZE).
         key: int32 scalar.
         SIZE: Number of positions.
-        LOW_BITS: The low half is in [0, 2^LOW_BITS).
+        LOW_BITS: The low half is in [0, 2^LOW_BITS): half the bits of a position, rounded down.
         HIGH: The high half is in [0, HIGH); HIGH * 2^LOW_BITS >= SIZE.
-        WALK: Whether that product exceeds SIZE; then who lands outside is mapped on until it is
-            inside, which keeps the map one to one.
+        WALK: Whether SIZE is no power of two.
     """
     x = position.to(tl.uint32)
-    high = (tl.zeros_like(position) + HIGH).to(tl.uint32)
-    x = _shuffle_once(x, key, LOW_BITS, high)
     if WALK:
+        high = (tl.zeros_like(position) + HIGH).to(tl.uint32)
+        x = _shuffle_pairs(x, key, LOW_BITS, high)
         while tl.max((x.to(tl.int32) >= SIZE).to(tl.int32), 0) > 0:
-            x = tl.where(x.to(tl.int32) >= SIZE, _shuffle_once(x, key, LOW_BITS, high), x)
+            x = tl.where(x.to(tl.int32) >= SIZE, _shuffle_pairs(x, key, LOW_BITS, high), x)
+    else:
+        x = _shuffle_bits(x, key, LOW_BITS, SIZE)
     return x.to(tl.int32)

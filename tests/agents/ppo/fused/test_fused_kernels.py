@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
-
 import pytest
 import torch
 
 from gym_envs.physics import list_classic_specs
+from gym_envs.torch_envs import TorchVectorEnv
 from tests.helpers.fused_loops import (
     DEVICE,
     HYPERPARAMETERS,
@@ -42,7 +41,8 @@ NETWORKS = [
 def _replay(loop, before):
     """Step a second environment from the same start with the actions that the kernels chose."""
     iteration = loop.iteration
-    env = copy.deepcopy(iteration.env)
+    env = TorchVectorEnv(iteration.env.env_id, iteration.n_envs, device=DEVICE)
+    env.reset_tensors(seed=iteration.env.seed)
     for name, tensor in before.items():
         getattr(env, name).copy_(tensor)
     parts = columns(iteration)
@@ -202,7 +202,9 @@ GRADIENT_CASES = [
 def test_gradient_of_a_minibatch_is_autograds(env_id, hidden_dims, activation, mode):
     loop = make_loop(
         env_id,
-        n_envs=30,  # minibatches of 75: blocks of 64 leave a rest
+        # Blocks of 64 leave a rest. With half precision single samples end up on the other side of
+        # a kink (the clip, ReLU): it takes many for that not to show.
+        n_envs=8006 if IS_GPU else 30,
         n_steps=5,
         hidden_dims=hidden_dims,
         activation=activation,
