@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -70,6 +72,8 @@ def total_norms(norms: Tensor) -> Tensor:
 
 def find_divergence(report: UpdateReport) -> tuple[str, float, int] | None:
     """Return metric, value and minibatch (from 0) of the first number that is not finite."""
+    if math.isfinite(float(report.rows.sum()) + float(report.norms.sum())):
+        return None
     for keys, rows in (
         (report.keys, report.rows),
         (("train/grad/norm",), total_norms(report.norms).unsqueeze(1)),

@@ -6,6 +6,7 @@ properties; they are never stored, so saving and loading a config cannot apply t
 
 from __future__ import annotations
 
+import functools
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field, model_validator
@@ -278,14 +279,18 @@ class Config(BaseModel):
     @property
     def hyperparameters(self) -> dict[str, Schedulable]:
         """The settings that may follow a schedule and are not null, by name."""
-        marked = (
-            name
-            for name, field in type(self).model_fields.items()
-            if any(isinstance(item, SchedulableMarker) for item in field.metadata)
-        )
-        values = {name: getattr(self, name) for name in marked}
+        values = {name: getattr(self, name) for name in _schedulable_names(type(self))}
         return {name: value for name, value in values.items() if value is not None}
 
     def to_dict(self) -> dict[str, Any]:
         """Return every setting as JSON holds it, under `schema_version`; see config_from_dict."""
         return {"schema_version": SCHEMA_VERSION, **self.model_dump(mode="json")}
+
+
+@functools.cache
+def _schedulable_names(config_class: type[Config]) -> tuple[str, ...]:
+    return tuple(
+        name
+        for name, field in config_class.model_fields.items()
+        if any(isinstance(item, SchedulableMarker) for item in field.metadata)
+    )

@@ -12,7 +12,8 @@ from torch.utils.data import Sampler
 class MultiPassSampler(Sampler[Tensor]):
     """Yield one table of indices for each update: (n_passes * n_minibatches, batch_size).
 
-    Every pass is a permutation of the samples, so each sample is seen exactly `n_passes` times.
+    Every pass is a permutation of the samples, so each sample is seen exactly `n_passes` times. A
+    minibatch of all samples is in their own order.
     """
 
     def __init__(
@@ -44,5 +45,8 @@ class MultiPassSampler(Sampler[Tensor]):
         """Yield the table of the current rollout, int64."""
         n, size = self._n_samples(), self._batch_size()
         assert n % size == 0, f"{n} samples are not a multiple of the batch size {size}"
+        if size == n:  # the order of everything changes no mean
+            yield torch.arange(n).expand(self._n_passes, n)
+            return
         passes = [torch.randperm(n, generator=self._generator) for _ in range(self._n_passes)]
         yield torch.cat(passes).view(-1, size)

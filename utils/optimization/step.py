@@ -22,6 +22,8 @@ class GradientGroups:
             groups.append(self.NAMES.index(prefix) if prefix in self.NAMES else 2)
             self.parameters.append(parameter)
         self._groups = torch.tensor(groups)
+        self._membership = self.membership()
+        self._is_there = self._membership.any(dim=0).tolist()
 
     def membership(self) -> Tensor:
         """Return which group each parameter is in, (n_parameters, n_groups) of 0 and 1, float."""
@@ -36,11 +38,12 @@ class GradientGroups:
         Returns:
             Mean L2 norm of each group that has parameters.
         """
-        squares = per_parameter.cpu().square()
+        squares = per_parameter.cpu().square() @ self._membership
+        means = squares.sqrt().mean(dim=0).tolist()
         return {
-            name: float(squares[:, self._groups == k].sum(dim=1).sqrt().mean())
-            for k, name in enumerate(self.NAMES)
-            if bool((self._groups == k).any())
+            name: mean
+            for name, mean, is_there in zip(self.NAMES, means, self._is_there, strict=True)
+            if is_there
         }
 
 

@@ -67,6 +67,12 @@ class CompiledCollector(Collector):
         """Random numbers drawn so far."""
         n_dims = 0 if self._layout.log_std_at < 0 else self._layout.n_outputs
         self._words_per_step = env.num_envs * max(1, n_dims)
+        width = self._layout.actor.widths[0]
+        self._zeros, self._ones = np.zeros(width, np.float32), np.ones(width, np.float32)
+        self._rules = self._action_rules()
+        # Views of memory that stays where it is, made once for each owner.
+        self._views_of_env: dict[int, Any] = {}
+        self._views_of_buffer: tuple[RolloutBuffer | None, Any] = (None, None)
 
     @override
     @torch.inference_mode()
@@ -91,7 +97,7 @@ class CompiledCollector(Collector):
             layout.addresses(),
             step,
             env,
-            self._action_rules(),
+            self._rules,
             self._observation_scale(),
             self._rollout_arrays(buffer),
             episodes,
@@ -111,14 +117,19 @@ class CompiledCollector(Collector):
 
     def _env_arrays(self) -> tuple[Any, tuple[int, int]]:
         """Return the arrays that the environments work on now, and how to step them."""
+        arrays = self.env.arrays
+        views = self._views_of_env.get(id(arrays))
+        if views is None:
+            views = self._views_of_env[id(arrays)] = self._view_env(arrays)
+        return views[:2]
+
+    def _view_env(self, arrays: Any) -> tuple[Any, tuple[int, int], Any]:
         from gym_envs.simd.arrays import address_table
         from utils.compiled.rollout import EnvArrays
 
-        arrays = self.env.arrays
         is_choice = arrays.action.ndim == 1
-        # The table is read while the environments are stepped: it must outlive this function.
-        self._table = address_table(arrays)
-        return EnvArrays(
+        table = address_table(arrays)
+        views = EnvArrays(
             choice=arrays.action if is_choice else np.empty(0, dtype=np.int32),
             action=np.empty(0, dtype=np.float32) if is_choice else arrays.action.reshape(-1),
             observation=arrays.observation,
@@ -126,7 +137,9 @@ class CompiledCollector(Collector):
             terminated=arrays.terminated,
             truncated=arrays.truncated,
             final_observation=arrays.final_observation.T,
-        ), (self.env.step_pointer, self._table.ctypes.data)
+        )
+        # The table and the arrays are kept with their addresses.
+        return views, (self.env.step_pointer, table.ctypes.data), (table, arrays)
 
     def _action_rules(self) -> Any:
         from utils.compiled.rollout import ActionRules
@@ -144,10 +157,14 @@ class CompiledCollector(Collector):
             return ObservationScale(
                 normalizer.centre.numpy().reshape(-1), normalizer.half_range.numpy().reshape(-1)
             )
-        width = self._layout.actor.widths[0]
-        return ObservationScale(np.zeros(width, dtype=np.float32), np.ones(width, dtype=np.float32))
+        return ObservationScale(self._zeros, self._ones)
 
     def _rollout_arrays(self, buffer: RolloutBuffer) -> Any:
+        if self._views_of_buffer[0] is not buffer:
+            self._views_of_buffer = (buffer, self._view_buffer(buffer))
+        return self._views_of_buffer[1]
+
+    def _view_buffer(self, buffer: RolloutBuffer) -> Any:
         from utils.compiled.rollout import RolloutArrays
 
         lead = (buffer.capacity, buffer.n_envs)
