@@ -47,3 +47,23 @@ def test_what_is_not_finished_in_time_is_told():
         timeout_seconds=0.0,
     )
     assert (result.returns, result.n_unfinished, result.mean) == ([], 4, None)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_both_evaluations_find_the_same_episodes_on_cuda(deterministic):
+    device = torch.device("cuda")
+    env = TorchVectorEnv("CartPole-v1", 50, device=device)
+    policy = build_linear_policy(env, hidden_dims=(8,)).to(device)
+    arguments = {
+        "n_episodes": 100,
+        "seed": 7,
+        "deterministic": deterministic,
+        "device": device,
+        "timeout_seconds": 60.0,
+    }
+    expected = evaluate_policy(policy, env, **arguments)
+    result = evaluate_on_device(policy, env, **arguments)
+    assert result.lengths == expected.lengths
+    assert result.returns == expected.returns
