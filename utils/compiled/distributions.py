@@ -41,11 +41,10 @@ def normalize_logits(logits, work):
     """Turn logits (n, B) into log-probabilities, in place; `work` is (2, B)."""
     n = logits.shape[0]
     most, total = work[0], work[1]
-    most[:] = logits[0]
-    for k in range(1, n):
+    for k in range(n):
         row = logits[k]
         for b in range(row.size):
-            most[b] = row[b] if row[b] > most[b] else most[b]
+            most[b] = row[b] if k == 0 or row[b] > most[b] else most[b]
     total[:] = ZERO
     for k in range(n):
         row = logits[k]

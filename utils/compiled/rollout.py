@@ -197,9 +197,10 @@ def _store_decision(work, first, n_rows, t, env, rules, rollout):
 @njit(cache=True, error_model="numpy")
 def _store_outcome(env, t, rollout, episodes, n_finished):
     """Copy the environments' answer and count episodes; return how many have ended so far."""
-    rollout.reward[t] = env.reward
-    rollout.terminated[t] = env.terminated
-    rollout.truncated[t] = env.truncated
+    for i in range(env.reward.size):  # loops compile much faster than assignments of arrays
+        rollout.reward[t, i] = env.reward[i]
+        rollout.terminated[t, i] = env.terminated[i]
+        rollout.truncated[t, i] = env.truncated[i]
     for i in range(env.reward.size):
         episodes.running_return[i] += env.reward[i]
         episodes.running_length[i] += 1
@@ -221,11 +222,12 @@ def _value_finals(critic, parameters, scratch, env, scale, next_value):
     n_envs, n_picked, is_fine = env.truncated.size, 0, True
     for i in range(n_envs):
         if env.truncated[i] and not env.terminated[i]:
-            row[0] = env.final_observation[:, i]
+            for j in range(width):
+                row[0, j] = env.final_observation[j, i]
             is_fine &= not _has_bad(row[0])
             _scale_rows(row, scale, row)
-            at = scratch.input_at + n_picked * width
-            scratch.memory[at : at + width] = row[0]
+            for j in range(width):
+                scratch.memory[scratch.input_at + n_picked * width + j] = row[0, j]
             picked[n_picked] = i
             n_picked += 1
         if n_picked == BLOCK or (n_picked > 0 and i == n_envs - 1):
