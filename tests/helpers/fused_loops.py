@@ -11,6 +11,8 @@ import importlib.util
 import os
 import sys
 
+import gymnasium as gym
+import numpy as np
 import pytest
 import torch
 
@@ -25,10 +27,11 @@ if DEVICE == "cpu":
 import triton  # noqa: E402
 import triton.language as tl  # noqa: E402
 
-from agents.ppo.fused.iteration import FusedIteration  # noqa: E402
+from agents.ppo.fused.iteration import HYPERPARAMETERS as NAMES  # noqa: E402
+from agents.ppo.fused.iteration import FusedIteration, IterationSettings  # noqa: E402
 from agents.ppo.fused.kernels.arithmetic import shuffle  # noqa: E402
 from agents.ppo.fused.kernels.returns import shuffle_key  # noqa: E402
-from agents.ppo.fused.layout import parameter_views  # noqa: E402
+from agents.ppo.fused.layout import parameter_views, policy_layout  # noqa: E402
 from agents.ppo.fused.loop import FusedLoop  # noqa: E402
 from agents.ppo.ppo_losses import (  # noqa: E402
     approximate_kl,
@@ -107,6 +110,62 @@ def make_loop(
     return FusedLoop(policy, config, env, torch_optimizer, dtype=tl.float16 if half else tl.float32)
 
 
+def make_iteration_of_any_shape(
+    n_inputs: int, action_space: gym.Space, *, hidden_dims: tuple[int, ...], activation: str
+) -> tuple[ActorCritic, FusedIteration]:
+    """Build a policy that no environment here needs, and the kernels of its update.
+
+    The samples are random numbers; some of their actions have become much more or less likely.
+    """
+    torch.manual_seed(0)
+    space = gym.spaces.Box(-np.inf, np.inf, (n_inputs,), np.float32)
+    settings = PolicySettings(
+        hidden_dims=hidden_dims,
+        activation=activation,
+        orthogonal_init=True,
+        share_trunk=False,
+        log_std_init=-0.3,
+        feature_dim=64,
+        normalize_obs="none",
+        clip_obs=10.0,
+        has_critic=True,
+    )
+    policy = build_policy(space, action_space, settings).to(DEVICE)
+    n_envs, half = (4100, tl.float16) if DEVICE == "cuda" else (25, tl.float32)
+    iteration = FusedIteration(
+        policy_layout(policy),
+        TorchVectorEnv("CartPole-v1", n_envs, device=DEVICE),
+        IterationSettings(
+            n_steps=6,
+            n_epochs=1,
+            n_minibatches=2,
+            normalize_advantages="none",
+            betas=(0.9, 0.999),
+            eps=1e-8,
+            weight_decay=0.0,
+            is_decoupled=True,
+            seed=5,
+        ),
+        dtype=half,
+    )
+    with torch.no_grad():
+        for parameter in policy.parameters():
+            parameter += 0.5 * torch.randn_like(parameter) / max(parameter.shape[-2:]) ** 0.5
+        views = parameter_views(iteration.layout, policy, iteration.parameters)
+        for view, parameter in zip(views, policy.parameters(), strict=True):
+            view.copy_(parameter)
+        values = [HYPERPARAMETERS[name] for name in NAMES]
+        iteration.hyper[: len(values)] = torch.tensor(values, device=DEVICE)
+        iteration.samples.normal_()
+        parts = columns(iteration)
+        step = policy.act(parts["observation"])
+        n = iteration.n_samples
+        layout, samples = iteration.layout, iteration.samples
+        samples[:, layout.c_action : layout.c_logprob] = step.action.reshape(n, -1).float()
+        samples[:, layout.c_logprob] = step.logprob + 0.2 * torch.randn_like(step.logprob)
+    return policy, iteration
+
+
 def prepare(loop: FusedLoop, *, scale: float = 1.0) -> None:
     """Move policy and episodes away from where they begin, and hand over what `run` would.
 
@@ -133,9 +192,9 @@ def perturb(loop: FusedLoop, *, scale: float) -> None:
         parameter += scale * noise / max(parameter.shape[-2:]) ** 0.5
 
 
-def double_policy(loop: FusedLoop) -> ActorCritic:
-    """Copy the policy in double precision; the encoder, which would cast to float32, is left out."""
-    policy = copy.deepcopy(loop.policy).double()
+def double_policy(policy: ActorCritic) -> ActorCritic:
+    """Copy a policy in double precision, without the encoder, which would cast to float32."""
+    policy = copy.deepcopy(policy).double()
     policy.encoder = torch.nn.Identity()
     return policy
 
@@ -234,11 +293,11 @@ def reference_loss(
     return loss, {name: float(term.detach()) for name, term in terms.items()}
 
 
-def kernel_gradient(loop: FusedLoop) -> list[torch.Tensor]:
+def kernel_gradient(policy: ActorCritic, iteration: FusedIteration) -> list[torch.Tensor]:
     """Return the gradient that the kernels have computed, one tensor a parameter."""
-    layout, flat = loop.iteration.layout, loop.iteration.gradient
+    layout, flat = iteration.layout, iteration.gradient
     nets = flat.view(2, layout.gradient_size)[:, : layout.net_size]
-    return parameter_views(layout, loop.policy, nets.reshape(-1))
+    return parameter_views(layout, policy, nets.reshape(-1))
 
 
 def flatten(tensors: list[torch.Tensor]) -> torch.Tensor:

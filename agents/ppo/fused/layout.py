@@ -161,6 +161,11 @@ class Layout:
         return 1 if self.kind == BINARY else self.n_outputs
 
     @property
+    def is_narrow(self) -> bool:
+        """Whether one output is all that matters: two choices, or one number."""
+        return self.n_head_rows == 1
+
+    @property
     def is_shared(self) -> bool:
         """Whether first layer, head and second bias fit into one accumulator of 16 columns."""
         fits = self.width == 16 and self.n_inputs + 1 + self.n_head_rows + 1 <= 16

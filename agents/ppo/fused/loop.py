@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -95,6 +96,10 @@ class FusedLoop:
     def run(self, n_iterations: int, hyperparameters: dict[str, float]) -> LoopReport:
         """Carry out iterations with the same hyperparameters; see `DeviceLoop`."""
         assert n_iterations >= 1, n_iterations
+        with torch.cuda.device(self.iteration.device) if self._is_cuda else nullcontext():
+            return self._run(n_iterations, hyperparameters)
+
+    def _run(self, n_iterations: int, hyperparameters: dict[str, float]) -> LoopReport:
         iteration = self.iteration
         assert iteration.env.seed is not None, "the environment has not been reset"
         self._write_hyperparameters(hyperparameters)

@@ -1,3 +1,4 @@
+# ruff: noqa: N803 - capitals are a kernel's constants, of which there are many
 """Activations, random numbers and the shuffle that the kernels share."""
 
 from __future__ import annotations
@@ -21,28 +22,26 @@ def activate(x, RELU: tl.constexpr, FAST: tl.constexpr):
 
 
 @triton.jit
-def multiply_by_slope(gradient, y, RELU: tl.constexpr):
-    """Carry a gradient back through the activation, given the activation's output y."""
-    if RELU:
-        result = tl.where(y > 0, gradient, 0.0)
-    else:
-        result = gradient * (1.0 - y * y)
-    return result
+def multiply_by_slope(gradient, y, RELU: tl.constexpr, FAST: tl.constexpr):
+    """Carry a gradient back through the activation, given the activation's output y.
 
-
-@triton.jit
-def pin(x, FAST: tl.constexpr):
-    """Return x (float32). On a GPU, have it computed once: Triton repeats cheap work otherwise.
-
-    Where a block is wanted in several layouts, Triton would rather compute it, and all that leads
-    to it, once for each than exchange it among the threads. Impure assembly cannot be repeated.
+    Both have the same type: half precision where FAST, which then compares two numbers at a time.
     """
-    y = x
-    if FAST:
-        y = tl.inline_asm_elementwise(
-            "mov.b32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=False, pack=1
+    if not RELU:
+        result = gradient * (1.0 - y * y)
+    elif FAST:
+        is_on = tl.inline_asm_elementwise(
+            "{ .reg .b32 zero; mov.b32 zero, 0; set.gt.f16x2.f16x2 $0, $1, zero; }",
+            "=r,r",
+            [y],
+            dtype=tl.float16,
+            is_pure=True,
+            pack=2,
         )
-    return y
+        result = gradient * is_on
+    else:
+        result = tl.where(y > 0, gradient, 0.0)
+    return result
 
 
 @triton.jit

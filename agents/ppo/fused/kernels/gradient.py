@@ -1,9 +1,10 @@
+# ruff: noqa: N803, PLR0913, PLR0915, PLR0912, C901 - capitals are a kernel's constants, of which there are many
 """The gradient of one minibatch: gather, forward, loss and backward without leaving the chip.
 
 Everything is transposed: hidden units are rows, samples are columns. Weight gradients then take
 their left operand from registers. Operands of matrix products have half precision, sums have single
-precision. The gradient of the loss is divided by the number of samples only at the very end, so that
-it stays where half precision is good.
+precision. The gradient of the loss is divided by the number of samples only at the very end, so
+that it stays where half precision is good.
 """
 
 from __future__ import annotations
@@ -46,30 +47,46 @@ def _surrogate(logprob, old_logprob, advantage, clip_range):
 
 
 @triton.jit
-def _binary_head(z, is_actor, sample, old_logprob, target, hyper):
-    """Loss and slope of one output z (B,): the difference of two logits, or the value.
+def _narrow_head(z, is_actor, action, old_logprob, target, log_std, hyper, C: tl.constexpr):
+    """Loss and slope of one output z (B,).
 
     Args:
-        z: (B,) outputs.
+        z: (B,) outputs: the difference of two logits, the mean of one number, or the value.
         is_actor: Scalar bool.
-        sample: (B,) action, 0 or 1.
+        action: (B,) 0 or 1, or the drawn number.
         old_logprob: (B,)
         target: (B,) standardised advantage, or returns.
+        log_std: Scalar.
         hyper: Scalars clip_range, ent_coef, vf_coef.
+        C: Layout.
+
+    Returns:
+        Slopes in z and in log_std, and the sums' terms, (B,) each.
     """
     clip_range, ent_coef, vf_coef = hyper
-    sign = tl.where(sample > 0.5, 1.0, -1.0)
-    margin = tl.maximum(sign * z, -60.0)
-    q = tl.exp(-margin)
-    other = q / (1.0 + q)  # probability of the action that was not taken
-    logprob = -tl.log(1.0 + q)
-    loss, slope, kl, clipped = _surrogate(logprob, old_logprob, target, clip_range)
-    entropy = other * margin - logprob
-    g = slope * sign * other + ent_coef * z * other * (1.0 - other)
+    if C.kind == 0:
+        sign = tl.where(action > 0.5, 1.0, -1.0)
+        margin = tl.maximum(sign * z, -60.0)
+        q = tl.exp(-margin)
+        other = q / (1.0 + q)  # probability of the action that was not taken
+        logprob = -tl.log(1.0 + q)
+        loss, slope, kl, clipped = _surrogate(logprob, old_logprob, target, clip_range)
+        entropy = other * margin - logprob
+        g = slope * sign * other + ent_coef * z * other * (1.0 - other)
+        g_log_std = tl.zeros_like(z)
+    else:
+        inverse = tl.exp(-log_std)
+        distance = (action - z) * inverse
+        # log(2 pi) / 2, and one half more than that.
+        logprob = -0.5 * distance * distance - log_std - 0.9189385332046727
+        loss, slope, kl, clipped = _surrogate(logprob, old_logprob, target, clip_range)
+        entropy = tl.zeros_like(z) + (log_std + 1.4189385332046727)
+        g = slope * distance * inverse
+        g_log_std = tl.where(is_actor, slope * (distance * distance - 1.0) - ent_coef, 0.0)
     error = z - target
     g = tl.where(is_actor, g, 2.0 * vf_coef * error)
     loss = tl.where(is_actor, loss, error * error)
-    return g, loss, entropy, kl, clipped
+    return g, g_log_std, loss, entropy, kl, clipped
 
 
 @triton.jit
@@ -205,7 +222,11 @@ def gradient_kernel(
         # The critic's only row is row 0, the subtrahend.
         turn = tl.where(is_actor, 1.0, -1.0)
         w3_rows, w3, b3 = w3_rows * turn.to(DT), w3 * turn.to(DT), b3 * turn
-        g_b3 = tl.zeros([BLOCK], tl.float32)
+        log_std = 0.0
+    elif C.is_narrow:
+        w3_rows = tl.load(P + C.w3 + j[None, :] + r[:, None] * 0).to(DT)
+        w3 = tl.load(P + C.w3 + j).to(DT)
+        b3, log_std = tl.load(P + C.b3), tl.load(P + C.log_std)
     else:
         at = r - C.head_column
         used = (at >= 0) & (at < C.n_outputs)
@@ -215,6 +236,9 @@ def gradient_kernel(
         w3_back = tl.load(places, mask=used[None, :], other=0.0).to(DT)
         b3 = tl.load(P + C.b3 + at, mask=used, other=0.0)
         log_std = tl.load(P + C.log_std + at, mask=used, other=0.0)
+    if C.is_narrow:
+        g_b3, g_log_std = tl.zeros([BLOCK], tl.float32), tl.zeros([BLOCK], tl.float32)
+    else:
         g_b3 = tl.zeros([C.head_width, BLOCK], tl.float32)
         g_log_std = tl.zeros([C.head_width, BLOCK], tl.float32)
     g_head = tl.zeros([C.h2, C.head_width], tl.float32)
@@ -234,7 +258,7 @@ def gradient_kernel(
     # The four numbers from the (last) action on: action, log-probability, advantage, returns.
     q = tl.arange(0, 4)[None, :]
     rest_ahead = tl.load(at_row[:, None] + (C.c_logprob - 1) + q)
-    if C.kind == 2:
+    if C.kind == 2 and not C.is_narrow:
         at_action = C.c_action + at[:, None]
         action_ahead = tl.load(at_row[None, :] + at_action, mask=used[:, None], other=0.0)
     for block in range(program, n_blocks, N_PROGRAMS):
@@ -245,11 +269,11 @@ def gradient_kernel(
         at_row = samples + shuffle(start + place, key, SIZE, LOW_BITS, HIGH, WALK) * C.stride
         x_ahead = tl.load(at_row[:, None] + c[None, :], mask=is_input, other=0.0)
         rest_ahead = tl.load(at_row[:, None] + (C.c_logprob - 1) + q)
-        if C.kind == 2:
+        if C.kind == 2 and not C.is_narrow:
             action = action_ahead
             action_ahead = tl.load(at_row[None, :] + at_action, mask=used[:, None], other=0.0)
         else:
-            action = tl.sum(tl.where(q == 0, rest, 0.0), 1)
+            action = tl.sum(tl.where(q == 0, rest, 0.0), 1)  # the only number of an action
         old_logprob = tl.sum(tl.where(q == 1, rest, 0.0), 1)
         target = tl.sum(tl.where(q == 2 + net, rest, 0.0), 1)
         x = tl.where(c[None, :] == C.n_inputs, 1.0, x).to(DT)
@@ -260,16 +284,18 @@ def gradient_kernel(
         if C.n_layers == 2:
             h = activate(tl.dot(w2, h1) + b2[:, None], C.is_relu, FAST).to(DT)
         z = tl.dot(w3_rows, h)
-        if C.kind == 0:
+        if C.is_narrow:
             # All rows are equal. The gather changes nothing but makes Triton spread (B,) over the
             # threads instead of computing it several times.
             z = tl.gather(tl.max(z, 0), b, 0) + b3
-            g, loss, entropy, kl, clipped = _binary_head(
-                z, is_actor, action, old_logprob, target, knobs
+            g, g_std, loss, entropy, kl, clipped = _narrow_head(
+                z, is_actor, action, old_logprob, target, log_std, knobs, C
             )
             if RAGGED:
-                g = tl.where(valid, g, 0.0)
+                g, g_std = tl.where(valid, g, 0.0), tl.where(valid, g_std, 0.0)
             g_b3 += g
+            if C.kind == 2:
+                g_log_std += g_std
             spread = tl.where(r[None, :] == C.head_column, g[:, None], 0.0).to(DT)
             g_h = g.to(DT)[None, :] * w3[:, None]
         else:
@@ -291,12 +317,12 @@ def gradient_kernel(
         sum_kl += kl
         sum_clipped += clipped
         g_head = tl.dot(h, spread, g_head)
-        dz = multiply_by_slope(g_h, h, C.is_relu).to(DT)
+        dz = multiply_by_slope(g_h, h, C.is_relu, FAST).to(DT)
         if C.n_layers == 2:
             g_h1 = tl.dot(w2_back, dz)
             g_head = tl.dot(dz, ones, g_head)
             g_w2 = tl.dot(dz, tl.trans(h1), g_w2)
-            dz = multiply_by_slope(g_h1.to(DT), h1, C.is_relu).to(DT)
+            dz = multiply_by_slope(g_h1.to(DT), h1, C.is_relu, FAST).to(DT)
         if C.is_shared:
             g_head = tl.dot(dz, x, g_head)
         else:
@@ -318,6 +344,11 @@ def gradient_kernel(
         total = tl.sum(g_b3, 0) * inverse
         tl.store(out + C.b3, tl.where(is_actor, -total, total))
         tl.store(out + C.b3 + 1, tl.where(is_actor, total, 0.0))
+    elif C.is_narrow:
+        g_w3 = tl.sum(tl.where(r[None, :] == C.head_column, g_head, 0.0), 1)
+        tl.store(out + C.w3 + j, g_w3 * inverse)
+        tl.store(out + C.b3, tl.sum(g_b3, 0) * inverse)
+        tl.store(out + C.log_std, tl.sum(g_log_std, 0) * inverse)
     else:
         places = out + C.w3 + (r - C.head_column)[None, :] * C.h2 + j[:, None]
         tl.store(places, g_head * inverse, mask=used[None, :])

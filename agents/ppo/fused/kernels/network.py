@@ -1,3 +1,4 @@
+# ruff: noqa: N803 - capitals are a kernel's constants, of which there are many
 """One net, samples as rows: for rollouts and values, where weights stay and samples pass by."""
 
 from __future__ import annotations

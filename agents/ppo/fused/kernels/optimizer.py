@@ -1,3 +1,4 @@
+# ruff: noqa: N803, PLR0913, PLR0915 - capitals are a kernel's constants, of which there are many
 """Sum of the partial gradients, clipping, Adam, and the record of what happened."""
 
 from __future__ import annotations
@@ -216,4 +217,5 @@ def record_kernel(
     tl.store(totals + 16, tl.load(totals + 16) + tl.where(is_defined, 1.0, 0.0))
     tl.store(totals + 17, tl.load(totals + 17) + 1.0)
     tl.store(counters, tl.load(counters) + 1)
-    tl.store(counters + 1, tl.load(counters + 1) + N_MINIBATCHES)
+    # No correction of moments is left after so many steps; the number itself must not overflow.
+    tl.store(counters + 1, tl.minimum(tl.load(counters + 1) + N_MINIBATCHES, 1 << 30))

@@ -1,3 +1,4 @@
+# ruff: noqa: N803, PLR0913, PLR0915 - capitals are a kernel's constants, of which there are many
 """Values, advantages and their moments."""
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def returns_kernel(
         final: (T * N, n_inputs), read where an episode was truncated.
         flags: (T * N,) int8.
         advantages: (T * N,) float32, the advantages once more, by themselves.
-        moments: (programs, 5) float32: sums of advantage, its square, returns, their square, reward.
+        moments: (programs, 5) float32: sums of advantage, square, returns, square, reward.
         N: Number of environments.
         T: Number of steps.
         C: Layout.

@@ -1,3 +1,4 @@
+# ruff: noqa: N803, PLR0913, PLR0915, PLR0912, C901 - capitals are a kernel's constants, of which there are many
 """T steps of every environment, with the policy that acts in them, in one kernel."""
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ def load_state(state, e, mask, N, N_STATE: tl.constexpr):
     """Load the state variables of environments e from (N_STATE, N) as a tuple of blocks."""
     values = ()
     for k in tl.static_range(N_STATE):
-        values = values + (tl.load(state + k * N + e, mask=mask, other=0.0),)
+        values = values + (tl.load(state + k * N + e, mask=mask, other=0.0),)  # noqa: RUF005
     return values
 
 
 @triton.jit
-def _draw_binary(h, w3, b3, bits, C: tl.constexpr):
+def _draw_binary(h, w3, b3, bits):
     """Draw 0 or 1; return the action as a number and its log-probability."""
     z = tl.sum(h * w3[None, :], 1) + b3
     chosen = uniform(bits) < 1.0 / (1.0 + tl.exp(-z))
@@ -36,7 +37,7 @@ def _draw_binary(h, w3, b3, bits, C: tl.constexpr):
 
 @triton.jit
 def _draw_category(z, bits, C: tl.constexpr):
-    """Draw from softmax(z), z (B, 16) with C.n_outputs columns in use, by its distribution function."""
+    """Draw from softmax(z), z (B, 16) with C.n_outputs columns in use, by inverting its sums."""
     c = tl.arange(0, 16)[None, :]
     z = tl.where(c < C.n_outputs, z, -1.0e30)
     weight = tl.exp(z - tl.max(z, 1)[:, None])
@@ -95,8 +96,11 @@ def rollout_kernel(
 
     Args:
         P: Parameters of both nets; the actor's are read.
-        state: (n_state, N) float32; `elapsed` (N,) int32, `episode_return` (N,) float32 and
-            `episode` (N,) int32 likewise belong to the environment, as does `env_seed` (1,) int64.
+        state: (n_state, N) float32, the environment's, as are the next four.
+        elapsed: (N,) int32, steps of the running episodes.
+        episode_return: (N,) float32, their rewards so far.
+        episode: (N,) int32, their numbers.
+        env_seed: (1,) int64, decides with number and environment in which state one begins.
         counters: int32: number of this iteration, optimiser steps.
         seed: Of the actions.
         samples: (T * N, stride) rows; all but advantage and returns are written, and the reward
@@ -110,7 +114,8 @@ def rollout_kernel(
         MAX_STEPS: Steps that truncate an episode.
         C: Layout.
         E: Constants of the environment (see `EnvironmentConstants`).
-        TRANSITION: Physics; `OBSERVE` likewise.
+        TRANSITION: Physics.
+        OBSERVE: Physics.
         BLOCK: Environments of one program.
         DT: Type of the operands of matrix products.
         FAST: Whether tanh may be the hardware's.
@@ -151,7 +156,7 @@ def rollout_kernel(
         h = hidden_units(x, w1, w2, b2, C.n_layers, C.is_relu, DT, FAST)
         if C.kind == 0:
             bits, _, _, _ = tl.philox(seed, row, iteration, 0, 0)
-            action, logprob = _draw_binary(h, w3, b3, bits, C)
+            action, logprob = _draw_binary(h, w3, b3, bits)
         elif C.kind == 1:
             bits, _, _, _ = tl.philox(seed, row, iteration, 0, 0)
             action, logprob = _draw_category(tl.dot(h.to(DT), w3) + b3[None, :], bits, C)
@@ -193,7 +198,7 @@ def rollout_kernel(
         values = ()
         for k in tl.static_range(E.n_state):
             fresh = E.initial_low[k] + E.initial_range[k] * uniform(words[k])
-            values = values + (tl.where(done, fresh, out[k]),)
+            values = values + (tl.where(done, fresh, out[k]),)  # noqa: RUF005
         steps = tl.where(done, 0, steps)
         total = tl.where(done, 0.0, total)
     for k in tl.static_range(E.n_state):
