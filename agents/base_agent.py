@@ -201,6 +201,8 @@ class BaseAgent(LightningModule):
         source = self.rollout_source
         source.collector.set_gamma(self.hyperparameters["gamma"])
         summary = source.collect()
+        if self.config.reward_scale != 1.0:
+            source.buffer.rows(source.buffer.reward).mul_(self.config.reward_scale)
         self._count(summary)
         advantage, returns = self.compute_targets(source.buffer)
         source.finish(advantage=self.scale_advantage(advantage), returns=returns)

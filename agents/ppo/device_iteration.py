@@ -77,6 +77,8 @@ class DeviceIteration:
             hyperparameters: Numbers, or scalars on the device.
         """
         self.collector.collect()
+        if self.agent.config.reward_scale != 1.0:
+            self.buffer.reward.mul_(self.agent.config.reward_scale)
         self.episodes.add(self.buffer)
         with _hyperparameters(self.agent, hyperparameters):
             samples = self.compute_samples(hyperparameters)

@@ -299,3 +299,14 @@ def test_an_epoch_of_three_rollouts_trains_what_three_epochs_of_one_train():
     assert grouped[0]["train/loss/value"] == pytest.approx(mean_loss)
     n_episodes = sum(row["train/roll/n_episodes"] for row in single[3:])
     assert grouped[1]["train/roll/n_episodes"] == n_episodes
+
+
+def test_the_reward_scale_reaches_the_learner_and_no_reported_return():
+    agent = make_agent("Counting", env_kwargs={"length": 5}, reward_scale=0.25)
+    plain = make_agent("Counting", env_kwargs={"length": 5})
+    (row,), (plain_row,) = train_epochs(agent, 1), train_epochs(plain, 1)
+    assert plain_row["train/roll/learner_reward_mean"] != 0.0
+    scaled = 0.25 * plain_row["train/roll/learner_reward_mean"]
+    assert row["train/roll/learner_reward_mean"] == pytest.approx(scaled)
+    assert agent.source.buffer.reward.equal(0.25 * plain.source.buffer.reward)
+    assert row["train/roll/ep_rew_mean"] == plain_row["train/roll/ep_rew_mean"]

@@ -135,6 +135,11 @@ class Config(BaseModel):
         default=10.0, description="Bound of a normalised reward, in standard deviations, > 0."
     )
 
+    reward_scale: PositiveNumber = Field(
+        default=1.0,
+        description="What the learner's rewards are multiplied by, > 0; reported returns stay raw.",
+    )
+
     # Budget
     max_timesteps: PositiveInteger = Field(
         description="Environment steps of the run, summed over all environments, >= 1."

@@ -64,8 +64,8 @@ COMMON_EFFECT_RULES = (
     EffectRule(
         options=("n_workers", "start_method", "env_timeout_seconds"),
         switches=("vectorization",),
-        is_off=lambda config: config.vectorization == "sync",
-        reason="vectorization is sync, which has no worker processes",
+        is_off=lambda config: config.vectorization not in ("auto", "async"),
+        reason="only vectorization: async has worker processes",
     ),
     EffectRule(
         options=("clip_obs",),
@@ -78,6 +78,12 @@ COMMON_EFFECT_RULES = (
         switches=("normalize_reward",),
         is_off=lambda config: not config.normalize_reward,
         reason="normalize_reward is false",
+    ),
+    EffectRule(
+        options=("reward_scale",),
+        switches=("normalize_reward",),
+        is_off=lambda config: config.normalize_reward,
+        reason="normalize_reward gives rewards a scale of its own",
     ),
     EffectRule(
         options=("eval_episodes",),

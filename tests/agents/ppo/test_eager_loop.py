@@ -196,3 +196,11 @@ def test_cart_pole_is_learnt():
     while agent.counters.timesteps < agent.config.max_timesteps:
         train_epochs(agent, 1)
     assert agent.evaluate().mean >= 475.0
+
+
+def test_the_reward_scale_reaches_the_learner_and_no_reported_return():
+    agent = make_agent("CartPole-v1", **SETTINGS | {"reward_scale": 0.25})
+    (row,) = train_epochs(agent, 1)
+    assert agent.device_loop.iteration.buffer.reward.eq(0.25).all()
+    assert row["train/roll/learner_reward_mean"] == pytest.approx(0.25)
+    assert row["train/roll/ep_rew_mean"] == row["train/roll/ep_len_mean"]
