@@ -26,6 +26,7 @@ from agents.ppo.ppo_losses import (
 )
 from agents.rollout_setup import build_rollout_buffer, build_step_collector
 from agents.update_report import UpdateLosses, UpdateReport
+from utils.compiled.eligibility import why_not_compiled
 from utils.config import PPOConfig
 from utils.dataloaders import DataSource, DeviceSource, HookBatch, RolloutSource, UpdateBatch
 from utils.policy_factory import ActorCritic, build_policy, policy_settings_from_config
@@ -232,9 +233,11 @@ class PPOAgent(BaseAgent):
 
 def _choose_update(policy: ActorCritic, config: PPOConfig) -> tuple[PPOCompiledUpdate | None, str]:
     """Return the compiled update or None, and what carries out updates and why, in a few words."""
-    from agents.ppo.ppo_compiled import compile_update, why_not
+    reason = why_not_compiled(policy)
+    if reason is None:  # numba takes a fifth of a second to import: only who needs it waits
+        from agents.ppo.ppo_compiled import compile_update, why_not
 
-    update = compile_update(policy, config)
-    if update is None:
-        return None, f"updates by torch ({why_not(policy, config)})"
-    return update, "compiled updates"
+        reason = why_not(policy, config)
+        if reason is None:
+            return compile_update(policy, config), "compiled updates"
+    return None, f"updates by torch ({reason})"

@@ -10,6 +10,7 @@ import torch
 from gymnasium.vector import VectorEnv
 from typing_extensions import override
 
+from utils.compiled.eligibility import why_not_compiled
 from utils.errors import EnvironmentFailedError
 from utils.normalization.observation import StaticNormalizer
 from utils.policy_factory import ActorCritic
@@ -21,8 +22,6 @@ def why_not_collected(
     env: VectorEnv, policy: ActorCritic, *, normalizes_reward: bool
 ) -> str | None:
     """Say in a few words why `CompiledCollector` cannot collect; None if it can."""
-    from utils.compiled.policy import why_not_compiled
-
     if getattr(env, "vectorization_name", None) != "simd":
         return "the environments are not simd"
     if policy.normalizer.learns:
