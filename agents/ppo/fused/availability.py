@@ -6,7 +6,13 @@ import importlib.util
 
 import gymnasium as gym
 
-from agents.ppo.fused.layout import MAX_ACTION_DIMS, MAX_CHOICES, MAX_INPUTS, MAX_WIDTH
+from agents.ppo.fused.layout import (
+    MAX_ACTION_DIMS,
+    MAX_CHOICES,
+    MAX_INPUTS,
+    MAX_WIDTH,
+    policy_layout,
+)
 from gym_envs.torch_envs import TorchVectorEnv
 from utils.config import PPOConfig
 from utils.distributions import Categorical, DiagonalNormal
@@ -15,7 +21,8 @@ from utils.policy_factory import ActorCritic
 
 _OPTIMIZERS = ("Adam", "AdamW")
 _OPTIMIZER_KWARGS = {"betas", "eps", "weight_decay"}
-_MAX_SAMPLES = 2**30
+_MAX_NUMBERS = 2**31
+"""Of all samples together: the kernels count them in 32 bits."""
 
 
 def why_not(policy: ActorCritic, config: PPOConfig, env: gym.vector.VectorEnv) -> str | None:
@@ -41,8 +48,11 @@ def find_unsupported(
     policy: ActorCritic, config: PPOConfig, env: gym.vector.VectorEnv
 ) -> str | None:
     """Say what of policy, settings or environment the kernels do not know, on any machine."""
-    reason = _fault_of_environment(env)
-    return reason or _fault_of_policy(policy) or _fault_of_config(config)
+    reason = _fault_of_environment(env) or _fault_of_policy(policy) or _fault_of_config(config)
+    if reason is not None:
+        return reason
+    n = config.rollout_size * policy_layout(policy).stride
+    return f"a rollout has {n} numbers, 2^31 or more" if n >= _MAX_NUMBERS else None
 
 
 def _fault_of_environment(env: gym.vector.VectorEnv) -> str | None:
@@ -88,6 +98,5 @@ def _fault_of_config(config: PPOConfig) -> str | None:
         "optimizer_kwargs has more than betas, eps and weight_decay": bool(
             set(config.optimizer_kwargs) - _OPTIMIZER_KWARGS
         ),
-        f"a rollout has more than {_MAX_SAMPLES} samples": config.rollout_size > _MAX_SAMPLES,
     }
     return next((reason for reason, holds in reasons.items() if holds), None)

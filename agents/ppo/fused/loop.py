@@ -117,7 +117,8 @@ class FusedLoop:
         return self._read_report(n_iterations, hyperparameters)
 
     def _write_hyperparameters(self, hyperparameters: dict[str, float]) -> None:
-        values = [hyperparameters.get(name, math.inf) for name in HYPERPARAMETERS]
+        limit = {"max_grad_norm": math.inf}
+        values = [(limit | hyperparameters)[name] for name in HYPERPARAMETERS]
         self._host_hyper[: len(values)] = torch.tensor(values)
         self.iteration.hyper.copy_(self._host_hyper, non_blocking=True)
         for group in self.optimizer.param_groups:

@@ -57,6 +57,7 @@ def test_small_actor_critics_are_known(env_id, hidden_dims, activation):
         ({"target_kl": 0.02}, "target_kl"),
         ({"optimizer": "SGD"}, "SGD"),
         ({"optimizer_kwargs": {"amsgrad": True}}, "optimizer_kwargs"),
+        ({"n_steps": 2**26, "batch_size": 2**28}, "2147483648 numbers"),
     ],
 )
 def test_the_reason_is_named(changes, reason):

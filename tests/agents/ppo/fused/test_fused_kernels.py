@@ -27,11 +27,13 @@ from tests.helpers.fused_loops import (
 from utils.returns import generalized_advantage
 
 IS_GPU = DEVICE == "cuda"
+pytestmark = pytest.mark.gpu if IS_GPU else pytest.mark.slow  # the interpreter is
 # On the GPU operands have half precision (2^-11 relative) and tanh is the hardware's (2^-11).
 OUTPUT_TOLERANCE = 4e-3 if IS_GPU else 2e-5
 GRADIENT_TOLERANCE = 5e-4 if IS_GPU else 2e-5
-# Advantages that are not standardised have a mean, whose contributions nearly cancel.
-CANCELLING_TOLERANCE = 3e-3 if IS_GPU else 2e-5
+# Where the samples' contributions nearly cancel (advantages with a mean, random targets), the error
+# is as large as that of single samples.
+CANCELLING_TOLERANCE = 5e-3 if IS_GPU else 2e-5
 ENV_IDS = [spec.env_id for spec in list_classic_specs()]
 NETWORKS = [
     ((64, 64), "tanh"),
@@ -218,7 +220,7 @@ def test_gradient_of_a_minibatch_is_autograds(env_id, hidden_dims, activation, m
     iteration = loop.iteration
     iteration.rollout()
     iteration.returns()
-    perturb(loop, scale=0.6)  # so that ratios leave 1 and some are clipped
+    perturb(loop, scale=1.2)  # so that ratios leave 1 and some are clipped
     loop._import()
     iteration.compute_gradient(3)
     policy = double_policy(loop.policy)
@@ -262,7 +264,7 @@ def test_gradient_of_networks_of_any_shape(n_inputs, action_space, hidden_dims, 
     loss, terms = reference_loss(exact, iteration, 1)
     reference = flatten(list(torch.autograd.grad(loss, list(exact.parameters()))))
     ours = flatten(kernel_gradient(policy, iteration))
-    assert relative_error(ours, reference) < GRADIENT_TOLERANCE
+    assert relative_error(ours, reference) < CANCELLING_TOLERANCE
     layout = iteration.layout
     sums = iteration.gradient.view(2, layout.gradient_size)[0, layout.net_size :]
     expected = [terms[name] for name in ("policy", "entropy", "kl", "clipped")]

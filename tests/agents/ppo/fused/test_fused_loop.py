@@ -8,6 +8,7 @@ import torch
 from gym_envs.torch_envs import TorchVectorEnv
 from tests.helpers.fused_loops import DEVICE, HYPERPARAMETERS, FusedLoop, flatten, make_loop
 
+pytestmark = [pytest.mark.gpu] if DEVICE == "cuda" else []
 needs_gpu = pytest.mark.skipif(DEVICE != "cuda", reason="needs a CUDA device")
 TINY = {"n_envs": 8, "n_steps": 2, "n_epochs": 1, "n_minibatches": 1, "hidden_dims": (32,)}
 
