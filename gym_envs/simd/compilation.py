@@ -120,9 +120,13 @@ def _bind_sizes(spec: ClassicSpec) -> dict[str, Any]:
     n_state, n_observation = spec.n_state, spec.n_observation
     low = np.array(spec.initial_low, dtype=np.float32)
     span = np.array(spec.initial_high, dtype=np.float32) - low
-    take = (
-        step_functions.take_discrete_actions if spec.n_actions else step_functions.take_real_actions
+    take = _fill(
+        step_functions.take_discrete_actions
+        if spec.n_actions
+        else step_functions.take_real_actions,
+        {"N_ACTIONS": spec.n_actions},
     )
+    take.__qualname__ = f"take_actions_{spec.module_name}"
     functions = {
         "state_rows": getattr(rows, f"rows_{n_state}"),
         "load_state": getattr(rows, f"load_{n_state}"),
@@ -133,7 +137,7 @@ def _bind_sizes(spec: ClassicSpec) -> dict[str, Any]:
         "store_observation": getattr(rows, f"store_{n_observation}"),
         "write_observation": getattr(rows, f"write_{n_observation}"),
         "has_any": step_functions.has_any,
-        "take_actions": _fill(take, {"N_ACTIONS": spec.n_actions}),
+        "take_actions": take,
     }
     return {
         **{name: _compile_pattern(function) for name, function in functions.items()},

@@ -24,7 +24,7 @@ OURS_SYNC = "ours, in process"
 SB3_DUMMY = "SB3 DummyVecEnv"
 NATIVE = "gymnasium native"
 PUFFER = "PufferLib C"
-_PEERS = (PUFFER, NATIVE, SB3_DUMMY, "envpool", "gymnax")
+_PEERS = (PUFFER, NATIVE, SB3_DUMMY, "gymnax", "envpool")
 """Whose rate the others stand beside: the first of them that takes part."""
 _GYMNAX_IDS = (
     "CartPole-v1", "Pendulum-v1", "Acrobot-v1", "MountainCar-v0", "MountainCarContinuous-v0",
