@@ -69,6 +69,7 @@ def make_loop(
     optimizer: str = "AdamW",
     optimizer_kwargs: dict | None = None,
     half: bool | None = None,
+    reward_scale: float = 1.0,
     seed: int = 0,
 ) -> FusedLoop:
     """Build a loop over a fresh environment; `half` precision is the rule on a GPU only."""
@@ -101,6 +102,7 @@ def make_loop(
         normalize_advantages=normalize_advantages,
         optimizer=optimizer,
         optimizer_kwargs=optimizer_kwargs or {},
+        reward_scale=reward_scale,
         seed=seed,
     )
     torch_optimizer = build_optimizer(

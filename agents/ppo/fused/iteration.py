@@ -63,6 +63,8 @@ class IterationSettings:
     weight_decay: float
     is_decoupled: bool
     """AdamW rather than Adam."""
+    reward_scale: float = 1.0
+    """Factor on what the learner is paid."""
     seed: int
     """Of actions and order of the samples, below 2^30."""
 
@@ -245,7 +247,7 @@ class FusedIteration:
 
     def rollout(self) -> None:
         """Step all environments `n_steps` times."""
-        env, plan = self.env, self.plan
+        env, plan, settings = self.env, self.plan, self.settings
         self._launch(
             rollout_kernel,
             (self.n_rollout_programs,),
@@ -256,18 +258,19 @@ class FusedIteration:
             env.episode,
             env.seed_tensor,
             self.counters,
-            self.settings.seed,
+            settings.seed,
             self.samples,
             self.final,
             self.flags,
             self.episodes,
             self.n_envs,
-            self.settings.n_steps,
+            settings.n_steps,
             env.max_episode_steps,
             self._constants,
             self._env_constants,
             self._transition,
             self._observe,
+            settings.reward_scale,
             plan.rollout_block,
             self.dtype,
             self.fast,

@@ -74,6 +74,7 @@ class FusedLoop:
                 eps=group["eps"],
                 weight_decay=group["weight_decay"],
                 is_decoupled=config.optimizer == "AdamW",
+                reward_scale=config.reward_scale,
                 seed=derive_seed(config.seed, "policy"),
             ),
             dtype=dtype,

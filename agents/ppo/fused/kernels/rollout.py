@@ -88,6 +88,7 @@ def rollout_kernel(
     E: tl.constexpr,
     TRANSITION: tl.constexpr,
     OBSERVE: tl.constexpr,
+    REWARD_SCALE: tl.constexpr,
     BLOCK: tl.constexpr,
     DT: tl.constexpr,
     FAST: tl.constexpr,
@@ -116,6 +117,7 @@ def rollout_kernel(
         E: Constants of the environment (see `EnvironmentConstants`).
         TRANSITION: Physics.
         OBSERVE: Physics.
+        REWARD_SCALE: Factor on what the learner is paid; episodes are counted in raw rewards.
         BLOCK: Environments of one program.
         DT: Type of the operands of matrix products.
         FAST: Whether tanh may be the hardware's.
@@ -173,7 +175,7 @@ def rollout_kernel(
         terminated = out[E.n_state + 1]
         sample = tl.where(s == C.c_logprob, logprob[:, None], 0.0)
         sample = tl.where(s == C.c_action, action[:, None], sample)
-        sample = tl.where(s == C.c_advantage, reward[:, None], sample)
+        sample = tl.where(s == C.c_advantage, (REWARD_SCALE * reward)[:, None], sample)
         for k in tl.static_range(C.n_inputs):
             sample = tl.where(s == k, observation[k][:, None], sample)
         tl.store(samples + row[:, None] * C.stride + s, sample, mask=inside[:, None])

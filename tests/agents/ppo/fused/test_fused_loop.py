@@ -98,6 +98,14 @@ def test_episodes_are_told_once():
     assert loop.run(1, HYPERPARAMETERS).n_episodes < 8
 
 
+def test_the_learner_is_paid_in_scaled_rewards_and_episodes_are_told_in_raw_ones():
+    loop = make_loop(**TINY, reward_scale=0.25)
+    loop.iteration.env.elapsed.fill_(499)
+    report = loop.run(1, HYPERPARAMETERS)
+    assert report.metrics["train/roll/learner_reward_mean"] == 0.25
+    assert (report.n_episodes, report.return_sum) == (8, 8.0)
+
+
 def test_the_environment_must_have_been_reset():
     loop = make_loop(**TINY)
     loop.iteration.env.seed = None
