@@ -62,7 +62,13 @@ def _films_no_evaluation(config: Config) -> bool:
 
 COMMON_EFFECT_RULES = (
     EffectRule(
-        options=("n_workers", "start_method", "env_timeout_seconds"),
+        options=("n_workers",),
+        switches=("vectorization",),
+        is_off=lambda config: config.vectorization not in ("auto", "async", "simd"),
+        reason="only vectorization: async has worker processes, and simd threads",
+    ),
+    EffectRule(
+        options=("start_method", "env_timeout_seconds"),
         switches=("vectorization",),
         is_off=lambda config: config.vectorization not in ("auto", "async"),
         reason="only vectorization: async has worker processes",
