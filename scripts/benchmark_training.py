@@ -1,6 +1,7 @@
 """Speed of whole trainings: PPO on CartPole, ours beside Stable-Baselines3's, equal settings.
 
-`python scripts/benchmark_training.py` compares timesteps a second;
+`python scripts/benchmark_training.py` compares timesteps a second, with `--wide` those of 4,096
+environments, which the peer is given too;
 `python scripts/benchmark_training.py --time-to-solve --seeds 5` whole processes until solved, a
 plain script in the manner of CleanRL's among them. Every process begins with its interpreter and
 ends with its result: the greedy mean return over 100 fresh episodes. The peers stop at the first
@@ -15,7 +16,7 @@ import dataclasses
 import json
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +36,9 @@ OURS, PEER = "ours", "SB3"
 # Name -> module that trains one seed in a process of its own.
 SOLVERS = {PEER: "utils.benchmarks.sb3_solve", "plain PPO": "utils.benchmarks.plain_ppo_solve"}
 CONFIG_ID = "CartPole-v1:ppo"
+# Many environments, few passes: rollouts and minibatches are large, calls few.
+WIDE = {"n_envs": 4096, "n_steps": 32, "batch_size": 16_384, "n_epochs": 2}
+WIDE_ITERATIONS = 4
 THRESHOLD = 475.0
 MAX_TIMESTEPS = {PEER: 100_000, "plain PPO": 500_000}
 
@@ -44,6 +48,9 @@ def read_options() -> argparse.Namespace:
     parser = benchmark_parser("benchmark_training.py", "Measure whole trainings of CartPole.")
     parser.add_option(
         "--timesteps", type=count, default=25_600, metavar="N", help="of a training (default 25600)"
+    )
+    parser.add_option(
+        "--wide", action="store_true", help="4,096 environments, 2 passes of 8 minibatches"
     )
     parser.add_option(
         "--time-to-solve",
@@ -79,19 +86,24 @@ def compare_throughput(report: BenchmarkReport, options: argparse.Namespace) -> 
     from utils.benchmarks.training_speed import time_trainings
 
     torch.set_num_threads(options.threads)
+    shape = WIDE if options.wide else {}
+    rollout = WIDE["n_envs"] * WIDE["n_steps"] if options.wide else 256
+    timesteps = WIDE_ITERATIONS * rollout if options.wide else options.timesteps
     contestants = {OURS: prepare_ours, PEER: prepare_sb3}
-    for prepare in contestants.values():
-        prepare(0, timesteps=2048)()  # imports and first calls are in no window
+    for prepare in contestants.values():  # imports and first calls are in no window
+        prepare(0, timesteps=rollout, shape=shape)()
     scores = time_trainings(
-        {name: partial(f, timesteps=options.timesteps) for name, f in contestants.items()},
-        timesteps=options.timesteps,
+        {name: partial(f, timesteps=timesteps, shape=shape) for name, f in contestants.items()},
+        timesteps=timesteps,
         seeds=range(1, options.windows + 1),
     )
-    title = f"PPO on CartPole-v1, settings of the RL Zoo, {options.timesteps:,} timesteps"
+    title = f"PPO on CartPole-v1, settings of the RL Zoo, {timesteps:,} timesteps"
+    if options.wide:
+        title = f"PPO on CartPole-v1, 4,096 simd environments for both, {timesteps:,} timesteps"
     report.add_scores(title, scores, unit="steps/s", peer=PEER)
 
 
-def prepare_ours(seed: int, *, timesteps: int) -> Callable[[], None]:
+def prepare_ours(seed: int, *, timesteps: int, shape: Mapping[str, int]) -> Callable[[], None]:
     """Build a training through Lightning with all callbacks and files, unjudged as the peer's."""
     from agents import build_agent
     from trainer_callbacks.build import build_callbacks
@@ -99,7 +111,10 @@ def prepare_ours(seed: int, *, timesteps: int) -> Callable[[], None]:
     from utils.trainer_factory import build_trainer
 
     unjudged = ["eval_freq_epochs=null", "early_stop_on_eval_reward=false", "video=none"]
-    config = load_config(CONFIG_ID, [*unjudged, f"seed={seed}", f"max_timesteps={timesteps}"])
+    shaped = [f"{key}={value}" for key, value in shape.items()]
+    config = load_config(
+        CONFIG_ID, [*unjudged, *shaped, f"seed={seed}", f"max_timesteps={timesteps}"]
+    )
     folder = tempfile.TemporaryDirectory()
     run = Run.create(folder.name, config_id=config.config_id, config_dict=config.to_dict())
     agent = build_agent(config, run=run)
@@ -116,11 +131,11 @@ def prepare_ours(seed: int, *, timesteps: int) -> Callable[[], None]:
     return train
 
 
-def prepare_sb3(seed: int, *, timesteps: int) -> Callable[[], None]:
+def prepare_sb3(seed: int, *, timesteps: int, shape: Mapping[str, int]) -> Callable[[], None]:
     """Build the peer's training."""
     from utils.benchmarks.sb3_zoo import build_zoo_ppo
 
-    model = build_zoo_ppo(seed=seed)
+    model = build_zoo_ppo(seed=seed, **shape)
 
     def train() -> None:
         model.learn(timesteps)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from stable_baselines3 import PPO
 from stable_baselines3.common.env_util import make_vec_env
 
+from gym_envs.sb3 import SimdVecEnv
+
 ENV_ID = "CartPole-v1"
 N_ENVS = 8
 N_STEPS = 32
@@ -17,14 +19,30 @@ def _linear(start: float) -> Callable[[float], float]:
     return lambda remaining: remaining * start
 
 
-def build_zoo_ppo(*, seed: int) -> PPO:
-    """Build the agent: hyperparams/ppo.yml, `CartPole-v1`, of RL Baselines3 Zoo."""
+def build_zoo_ppo(
+    *,
+    seed: int,
+    n_envs: int = N_ENVS,
+    n_steps: int = N_STEPS,
+    batch_size: int = 256,
+    n_epochs: int = 20,
+) -> PPO:
+    """Build the agent: hyperparams/ppo.yml, `CartPole-v1`, of RL Baselines3 Zoo.
+
+    With another number of environments than the zoo's it is given ours, which are compiled: a
+    thousand of Gymnasium's, one by one, would be all that is measured.
+    """
+    env = (
+        make_vec_env(ENV_ID, n_envs, seed=seed)
+        if n_envs == N_ENVS
+        else SimdVecEnv(ENV_ID, n_envs, seed=seed)
+    )
     return PPO(
         "MlpPolicy",
-        make_vec_env(ENV_ID, N_ENVS, seed=seed),
-        n_steps=N_STEPS,
-        batch_size=256,
-        n_epochs=20,
+        env,
+        n_steps=n_steps,
+        batch_size=batch_size,
+        n_epochs=n_epochs,
         gamma=0.98,
         gae_lambda=0.8,
         ent_coef=0.0,
