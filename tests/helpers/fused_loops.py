@@ -70,6 +70,7 @@ def make_loop(
     optimizer_kwargs: dict | None = None,
     half: bool | None = None,
     reward_scale: float = 1.0,
+    normalize_obs: str = "none",
     seed: int = 0,
 ) -> FusedLoop:
     """Build a loop over a fresh environment; `half` precision is the rule on a GPU only."""
@@ -83,7 +84,7 @@ def make_loop(
         share_trunk=False,
         log_std_init=-0.3,
         feature_dim=64,
-        normalize_obs="none",
+        normalize_obs=normalize_obs,
         clip_obs=10.0,
         has_critic=True,
     )

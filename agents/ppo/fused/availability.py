@@ -72,8 +72,8 @@ def _fault_of_policy(policy: ActorCritic) -> str | None:
         return "actor and critic share a trunk"
     if any(True for _ in policy.encoder.parameters()):
         return "the encoder has weights"
-    if not policy.normalizer.is_identity:
-        return "normalize_obs is set"
+    if policy.normalizer.learns:
+        return "observations are normalised by running moments"
     if trunk.activation_name not in ("tanh", "relu"):
         return f"activation is {trunk.activation_name}"
     widths = [weight.shape[2] for weight in trunk.weights]

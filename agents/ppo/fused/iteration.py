@@ -48,6 +48,10 @@ class EnvironmentConstants:
     initial_low: tuple[float, ...]
     initial_range: tuple[float, ...]
     action_limit: float
+    is_scaled: bool
+    """Whether observations are normalised: less `centre`, divided by `half_range`."""
+    centre: tuple[float, ...]
+    half_range: tuple[float, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,20 +69,28 @@ class IterationSettings:
     """AdamW rather than Adam."""
     reward_scale: float = 1.0
     """Factor on what the learner is paid."""
+    observation_scale: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    """Centre and half range by which observations are normalised; None: they are not."""
     seed: int
     """Of actions and order of the samples, below 2^30."""
 
 
-def environment_constants(env: TorchVectorEnv) -> EnvironmentConstants:
+def environment_constants(
+    env: TorchVectorEnv, observation_scale: tuple[tuple[float, ...], tuple[float, ...]] | None
+) -> EnvironmentConstants:
     """Read the constants off an environment; first states are computed in float32, as it does."""
     spec = env.spec_of_physics
     low, high = (np.array(x, dtype=np.float32) for x in (spec.initial_low, spec.initial_high))
+    centre, half_range = observation_scale or ((), ())
     return EnvironmentConstants(
         env_id=env.env_id,
         n_state=spec.n_state,
         initial_low=tuple(low.tolist()),
         initial_range=tuple((high - low).tolist()),
         action_limit=spec.action_limit,
+        is_scaled=observation_scale is not None,
+        centre=centre,
+        half_range=half_range,
     )
 
 
@@ -169,7 +181,9 @@ class FusedIteration:
         self._compilations: list[Callable[[], None]] | None = None
         """What `compile` collects instead of launching it."""
         self._constants = KernelConstants(layout)
-        self._env_constants = KernelConstants(environment_constants(env))
+        self._env_constants = KernelConstants(
+            environment_constants(env, settings.observation_scale)
+        )
         self._transition, self._observe = physics_functions(env.env_id)
         self._plan_shuffle()
         self._plan_programs()

@@ -22,8 +22,17 @@ from agents.ppo.fused.iteration import (
 from agents.ppo.fused.layout import parameter_views, policy_layout
 from gym_envs.torch_envs import TorchVectorEnv
 from utils.config import PPOConfig
+from utils.normalization.observation import StaticNormalizer
 from utils.policy_factory import ActorCritic
 from utils.seeding import derive_seed
+
+
+def _observation_scale(policy: ActorCritic) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    normalizer = policy.normalizer
+    if not isinstance(normalizer, StaticNormalizer):
+        assert normalizer.is_identity, normalizer
+        return None
+    return tuple(normalizer.centre.tolist()), tuple(normalizer.half_range.tolist())
 
 
 class FusedLoop:
@@ -75,6 +84,7 @@ class FusedLoop:
                 weight_decay=group["weight_decay"],
                 is_decoupled=config.optimizer == "AdamW",
                 reward_scale=config.reward_scale,
+                observation_scale=_observation_scale(policy),
                 seed=derive_seed(config.seed, "policy"),
             ),
             dtype=dtype,

@@ -20,6 +20,18 @@ def input_tile(values, N_IN: tl.constexpr, WIDTH: tl.constexpr, DT: tl.constexpr
 
 
 @triton.jit
+def scale_observation(values, E: tl.constexpr, N_IN: tl.constexpr):
+    """Normalise N_IN blocks (B,) as the policy does, by the bounds of the observation space."""
+    scaled = ()
+    for k in tl.static_range(N_IN):
+        if E.is_scaled:
+            scaled = scaled + ((values[k] - E.centre[k]) / E.half_range[k],)  # noqa: RUF005
+        else:
+            scaled = scaled + (values[k],)  # noqa: RUF005
+    return scaled
+
+
+@triton.jit
 def load_input_tile(
     ptr, row, mask, STRIDE: tl.constexpr, N_IN: tl.constexpr, WIDTH: tl.constexpr, DT: tl.constexpr
 ):

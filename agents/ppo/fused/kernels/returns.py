@@ -13,6 +13,7 @@ from agents.ppo.fused.kernels.network import (
     load_first_layer,
     load_input_tile,
     load_second_layer,
+    scale_observation,
 )
 from agents.ppo.fused.kernels.rollout import RUNNING, TERMINATED, TRUNCATED, load_state
 
@@ -77,6 +78,7 @@ def returns_kernel(
         w2, b2 = w1, w1
     w3, b3 = tl.load(P + C.w3 + tl.arange(0, C.h2)), tl.load(P + C.b3)
     observation = OBSERVE(*load_state(state, e, inside, N, E.n_state))
+    observation = scale_observation(observation, E, C.n_inputs)
     x = input_tile(observation, C.n_inputs, C.width, DT)
     next_value = _value(x, w1, w2, b2, w3, b3, C, DT, FAST)
     advantage = tl.zeros([BLOCK], tl.float32)

@@ -12,6 +12,7 @@ from agents.ppo.fused.kernels.network import (
     input_tile,
     load_first_layer,
     load_second_layer,
+    scale_observation,
 )
 
 RUNNING, TERMINATED, TRUNCATED = (tl.constexpr(flag) for flag in range(3))
@@ -153,7 +154,7 @@ def rollout_kernel(
     high_return = tl.full([BLOCK], float("-inf"), tl.float32)
     for t in range(T):
         row = t * N + e
-        observation = OBSERVE(*values)
+        observation = scale_observation(OBSERVE(*values), E, C.n_inputs)
         x = input_tile(observation, C.n_inputs, C.width, DT)
         h = hidden_units(x, w1, w2, b2, C.n_layers, C.is_relu, DT, FAST)
         if C.kind == 0:
@@ -184,7 +185,7 @@ def rollout_kernel(
         done = terminated | (steps >= MAX_STEPS)
         flag = tl.where(terminated, TERMINATED, tl.where(done, TRUNCATED, RUNNING))
         tl.store(flags + row, flag.to(tl.int8), mask=inside)
-        last = OBSERVE(*out[: E.n_state])
+        last = scale_observation(OBSERVE(*out[: E.n_state]), E, C.n_inputs)
         is_cut = done & (flag == TRUNCATED) & inside
         for k in tl.static_range(C.n_inputs):
             tl.store(final + row * C.n_inputs + k, last[k], mask=is_cut)

@@ -43,6 +43,10 @@ def test_small_actor_critics_are_known(env_id, hidden_dims, activation):
     assert _ask(env_id=env_id, policy_kwargs=kwargs) is None
 
 
+def test_observations_may_be_normalised_by_the_bounds_of_their_space():
+    assert _ask(normalize_obs="static") is None
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
@@ -51,7 +55,7 @@ def test_small_actor_critics_are_known(env_id, hidden_dims, activation):
         ({"policy_kwargs": {"hidden_dims": []}}, "0 hidden layers"),
         ({"policy_kwargs": {"activation": "elu"}}, "elu"),
         ({"policy_kwargs": {"share_trunk": True}}, "share"),
-        ({"normalize_obs": "rolling"}, "normalize_obs"),
+        ({"normalize_obs": "rolling"}, "running moments"),
         ({"normalize_reward": True}, "normalize_reward"),
         ({"clip_range_vf": 0.2}, "clip_range_vf"),
         ({"target_kl": 0.02}, "target_kl"),

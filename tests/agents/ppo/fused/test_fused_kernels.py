@@ -61,16 +61,18 @@ def _replay(loop, before):
     return env, torch.cat(observations), steps
 
 
+@pytest.mark.parametrize("normalize_obs", ["none", "static"])
 @pytest.mark.parametrize("env_id", ENV_IDS)
-def test_rollout_is_the_torch_environment_with_the_recorded_actions(env_id):
-    loop = make_loop(env_id, n_envs=24, n_steps=8)
+def test_rollout_is_the_torch_environment_with_the_recorded_actions(env_id, normalize_obs):
+    loop = make_loop(env_id, n_envs=24, n_steps=8, normalize_obs=normalize_obs)
     prepare(loop)
     iteration = loop.iteration
     names = ("state", "elapsed", "episode_return", "episode")
     before = {name: getattr(iteration.env, name).clone() for name in names}
     iteration.rollout()
     env, observation, steps = _replay(loop, before)
-    parts = columns(iteration)
+    parts, normalize = columns(iteration), loop.policy.normalize
+    observation = normalize(observation)
     torch.testing.assert_close(parts["observation"], observation, rtol=1e-4, atol=2e-5)
     reward = torch.cat([step.reward for step in steps])
     torch.testing.assert_close(parts["advantage"], reward, rtol=1e-4, atol=2e-5)
@@ -79,7 +81,7 @@ def test_rollout_is_the_torch_environment_with_the_recorded_actions(env_id):
     assert truncated.any(), "the test is meant to see truncations"
     assert torch.equal(iteration.flags == 1, terminated)
     assert torch.equal(iteration.flags == 2, truncated)
-    final = torch.cat([step.final_observation for step in steps])
+    final = normalize(torch.cat([step.final_observation for step in steps]))
     torch.testing.assert_close(iteration.final[truncated], final[truncated], rtol=1e-4, atol=2e-5)
     for name in names:
         ours, theirs = getattr(iteration.env, name), getattr(env, name)
@@ -135,10 +137,16 @@ def test_no_two_iterations_draw_the_same_actions():
     assert not torch.equal(first[:16], columns(iteration)["action"][:16])
 
 
+@pytest.mark.parametrize("normalize_obs", ["none", "static"])
 @pytest.mark.parametrize(("hidden_dims", "activation"), NETWORKS)
-def test_returns_are_gae_with_the_critics_values(hidden_dims, activation):
+def test_returns_are_gae_with_the_critics_values(hidden_dims, activation, normalize_obs):
     loop = make_loop(
-        "Acrobot-v1", n_envs=24, n_steps=8, hidden_dims=hidden_dims, activation=activation
+        "Acrobot-v1",
+        n_envs=24,
+        n_steps=8,
+        hidden_dims=hidden_dims,
+        activation=activation,
+        normalize_obs=normalize_obs,
     )
     prepare(loop)
     iteration = loop.iteration
@@ -151,7 +159,8 @@ def test_returns_are_gae_with_the_critics_values(hidden_dims, activation):
 
     with torch.no_grad():
         value = rows(loop.policy.predict_value(parts["observation"]))
-        after = loop.policy.predict_value(iteration.env.observe_tensors())
+        last = loop.policy.normalize(iteration.env.observe_tensors())
+        after = loop.policy.predict_value(last)
         final = rows(loop.policy.predict_value(iteration.final))
     flags = rows(iteration.flags)
     assert (flags == 2).any()
