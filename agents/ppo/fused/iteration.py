@@ -16,11 +16,11 @@ from triton import knobs, language
 from agents.ppo.fused.kernels.constants import KernelConstants
 from agents.ppo.fused.kernels.gradient import gradient_kernel
 from agents.ppo.fused.kernels.optimizer import adam_kernel, record_kernel, reduce_kernel
-from agents.ppo.fused.kernels.physics import physics_functions
 from agents.ppo.fused.kernels.returns import minibatch_moments_kernel, returns_kernel
 from agents.ppo.fused.kernels.rollout import rollout_kernel
 from agents.ppo.fused.layout import BLOCK, Layout
 from gym_envs.torch_envs import TorchVectorEnv
+from gym_envs.torch_envs.triton_physics import triton_physics
 
 HYPERPARAMETERS = (
     "policy_lr",
@@ -184,7 +184,7 @@ class FusedIteration:
         self._env_constants = KernelConstants(
             environment_constants(env, settings.observation_scale)
         )
-        self._transition, self._observe = physics_functions(env.env_id)
+        self._transition, self._observe = triton_physics(env.env_id)
         self._plan_shuffle()
         self._plan_programs()
         self._allocate()
