@@ -147,6 +147,9 @@ class BaseAgent(LightningModule):
             kwargs=self.config.optimizer_kwargs,
         )
 
+    def warm_up(self) -> None:
+        """Have what is compiled ready before the clock of training runs; changes nothing else."""
+
     # -- Lightning's hooks ----------------------------------------------------------------------
 
     @override

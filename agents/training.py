@@ -67,6 +67,7 @@ def _begin_run(config: Config, plan: TrainingPlan) -> int:
         if state is not None:
             _check_fits(state, agent, source=plan.checkpoint)
             load_policy_state(agent.policy, state, source=plan.checkpoint, config=config)
+        agent.warm_up()  # a stop while it compiles leaves no folder
         run = Run.create(
             plan.runs_dir, config_id=config.config_id, config_dict=plan.config.to_dict()
         )
@@ -95,6 +96,7 @@ def _go_on_with_run(run: Run, config: Config, plan: TrainingPlan) -> int:
         agent = build_agent(config, run=run)
     try:
         _check_fits(state, agent, source=plan.checkpoint)
+        agent.warm_up()
         if run.read_config_dict() != plan.config.to_dict():
             write_json(run.config_path, plan.config.to_dict())  # it trains for longer now
         return _Session(run, agent, plan, state).work()

@@ -49,7 +49,8 @@ class _CompileNotice(event.Listener):
             return
         self._has_spoken = True
         print(
-            "compiling for this machine (some seconds, once; later starts load the result)",
+            "compiling for this machine (about 20 s, once; later starts load the result from "
+            f"{numba.config.CACHE_DIR})",
             file=sys.stderr,
             flush=True,
         )

@@ -32,6 +32,7 @@ from utils.dataloaders import DataSource, DeviceSource, HookBatch, RolloutSource
 from utils.policy_factory import ActorCritic, build_policy, policy_settings_from_config
 from utils.returns import explained_variance, generalized_advantage, standardize
 from utils.rollouts import Minibatch, RolloutBuffer
+from utils.rollouts.compiled_collector import CompiledCollector
 from utils.seeding import derive_seed
 
 if TYPE_CHECKING:
@@ -86,6 +87,23 @@ class PPOAgent(BaseAgent):
             n_passes=config.n_epochs,
             seed=derive_seed(config.seed, "minibatch"),
         )
+
+    @override
+    def warm_up(self) -> None:
+        if self.compiled_update is None and not self._has_compiled_rollouts():
+            return
+        from agents.ppo.warm_up import warm_up_rollouts, warm_up_update
+
+        if self._has_compiled_rollouts():
+            warm_up_rollouts(self.train_env, self.policy)
+        if self.compiled_update is not None:
+            warm_up_update(
+                self.train_env, self.policy, self.config, hyperparameters=self.hyperparameters
+            )
+
+    def _has_compiled_rollouts(self) -> bool:
+        source = self.source
+        return isinstance(source, RolloutSource) and isinstance(source.collector, CompiledCollector)
 
     @override
     def on_fit_start(self) -> None:

@@ -1,0 +1,75 @@
+"""What is compiled before training is what training calls, and nobody sees that it was called."""
+
+import importlib
+import io
+
+import numba
+import pytest
+import torch
+
+from tests.helpers.agents import begin, make_agent, train_epochs
+
+KERNELS = (
+    ("utils.compiled.rollout", "collect_steps"),
+    ("utils.compiled.returns", "_scan"),
+    ("agents.ppo.ppo_compiled", "run_compiled_update"),
+)
+
+
+@pytest.fixture
+def called(monkeypatch):
+    """Kinds of arguments that each compiled function was called with, as the compiler sees them."""
+    seen = {}
+    for module_name, name in KERNELS:
+        module = importlib.import_module(module_name)
+        kernel = getattr(module, name)
+
+        def call(*arguments, _kernel=kernel, _name=name):
+            seen.setdefault(_name, set()).add(tuple(map(numba.typeof, arguments)))
+            return _kernel(*arguments)
+
+        monkeypatch.setattr(module, name, call)
+    return seen
+
+
+@pytest.mark.parametrize("n_envs", [1, 3])
+@pytest.mark.parametrize(
+    ("env_id", "settings"),
+    [
+        ("CartPole-v1", {}),
+        ("Pendulum-v1", {"normalize_obs": "static"}),
+        ("MountainCar-v0", {"vectorization": "sync"}),
+    ],
+)
+def test_training_calls_what_was_compiled_before(env_id, settings, n_envs, called):
+    agent = make_agent(env_id, n_envs=n_envs, **settings)
+    agent.warm_up()
+    before = {name: set(kinds) for name, kinds in called.items()}
+    assert len(before) == (2 if "vectorization" in settings else 3)
+    train_epochs(agent, 2)
+    assert called == before
+
+
+def saved_bytes(agent):
+    """Weights, optimiser, environments and all generators, the global ones too."""
+    stream = io.BytesIO()
+    torch.save(agent.checkpoint_state(), stream)
+    return stream.getvalue()
+
+
+def test_a_warm_up_changes_nothing():
+    agent = make_agent("CartPole-v1")
+    begin(agent)
+    before = saved_bytes(agent)
+    agent.warm_up()
+    assert saved_bytes(agent) == before
+    warmed = train_epochs(agent, 2)[-1]
+    fresh = train_epochs(make_agent("CartPole-v1"), 2)[-1]
+    timeless = [key for key in fresh if "/time/" not in key]
+    assert [warmed[key] for key in timeless] == [fresh[key] for key in timeless]
+
+
+def test_where_torch_does_it_all_there_is_nothing_to_warm_up(called):
+    make_agent("CartPole-v1", vectorization="sync", optimizer="SGD").warm_up()
+    make_agent("CartPole-v1", algo_id="reinforce").warm_up()
+    assert not called
