@@ -17,6 +17,7 @@ from utils.smoke.cli import smoke, smoke_parser
 
 # All parts of a run take part, each as small as it gets.
 BRIEFLY = (
+    "rollouts_per_epoch=1",
     "eval_warmup_epochs=1",
     "eval_freq_epochs=1",
     "eval_episodes=2",

@@ -74,6 +74,11 @@ ENTRIES = (
     Entry("LunarLanderContinuous-v3:ppo", 3, 220.0, (Published("RL Zoo", 270.9, 32.1, "1M"),)),
     Entry("FrozenLake-v1:ppo", 3, 0.7),
     Entry("Taxi-v4:ppo", 3, 7.0),
+    Entry("CartPole-v1:ppo_simd", 10, 475.0),
+    Entry("Acrobot-v1:ppo_simd", 10, -100.0),
+    Entry("MountainCar-v0:ppo_simd", 10, -110.0),
+    Entry("MountainCarContinuous-v0:ppo_simd", 10, 90.0),
+    Entry("Pendulum-v1:ppo_simd", 10, -200.0),
     Entry("CartPole-v1:reinforce", 10, 475.0),
     Entry("Acrobot-v1:reinforce", 3, None),
 )

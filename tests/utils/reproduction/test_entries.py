@@ -18,7 +18,7 @@ def test_every_row_is_a_config_that_loads():
 @pytest.mark.parametrize(
     ("pattern", "found"),
     [
-        ("cartpole", ["CartPole-v1:ppo", "CartPole-v1:reinforce"]),
+        ("cartpole", ["CartPole-v1:ppo", "CartPole-v1:ppo_simd", "CartPole-v1:reinforce"]),
         ("Acro*:reinforce", ["Acrobot-v1:reinforce"]),
         ("", [entry.config_id for entry in ENTRIES]),
     ],
