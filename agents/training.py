@@ -97,8 +97,6 @@ def _go_on_with_run(run: Run, config: Config, plan: TrainingPlan) -> int:
     try:
         _check_fits(state, agent, source=plan.checkpoint)
         agent.warm_up()
-        if run.read_config_dict() != plan.config.to_dict():
-            write_json(run.config_path, plan.config.to_dict())  # it trains for longer now
         return _Session(run, agent, plan, state).work()
     finally:
         agent.close()
@@ -132,7 +130,8 @@ def _check_fits(state: dict[str, Any], agent: BaseAgent, *, source: Path | None)
         differences.append(f"it is of {state['algo_id']}, this run is {agent.config.algo_id}")
     if differences:
         raise CheckpointError(
-            f"'{source}' does not fit {agent.config.config_id}: " + "; ".join(differences)
+            f"'{source}', which is of {state['config_id']}, does not fit "
+            f"{agent.config.config_id}: {'; '.join(differences)}"
         )
 
 
@@ -154,6 +153,7 @@ class _Session:
         self.console: ConsoleWriter | None = None
         self.started = time.perf_counter()
         self.results: dict[str, EvaluationResult] | None = None
+        self.has_begun = False
         self.is_ended = False
         config, env = agent.config, agent.train_env
         self.solved_threshold = solved_threshold(config, env)
@@ -197,6 +197,11 @@ class _Session:
 
     def _begin(self) -> None:
         run, agent, plan = self.run, self.agent, self.plan
+        if self.state is not None:
+            self._go_on(self.state)
+            if run.read_config_dict() != plan.config.to_dict():
+                write_json(run.config_path, plan.config.to_dict())  # it trains for longer now
+        self.has_begun = True
         run.write_status("running")
         run.write_environment_facts(
             device=agent.config.device,
@@ -204,8 +209,6 @@ class _Session:
             vectorization=agent.train_env.vectorization_name,
             max_timesteps=agent.config.max_timesteps,
         )
-        if self.state is not None:
-            self._go_on(self.state)
         if not plan.is_quiet:
             _say(describe_start(run, agent, plan))
 
@@ -302,7 +305,9 @@ class _Session:
         return 128 + received
 
     def _note_failure(self, error: BaseException) -> None:
-        """Write into the run why it did not come to its end."""
+        """Write into the run why it did not come to its end; if it was refused, nothing."""
+        if not self.has_begun:
+            return
         is_stopped = self.signals.received is not None or isinstance(error, KeyboardInterrupt)
         if isinstance(error, UserError):
             reason = str(error)

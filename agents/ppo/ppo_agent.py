@@ -92,14 +92,15 @@ class PPOAgent(BaseAgent):
     def warm_up(self) -> None:
         if self.compiled_update is None and not self._has_compiled_rollouts():
             return
-        from agents.ppo.warm_up import warm_up_rollouts, warm_up_update
+        from agents.ppo.warm_up import stoppable_compiler, warm_up_rollouts, warm_up_update
 
-        if self._has_compiled_rollouts():
-            warm_up_rollouts(self.train_env, self.policy)
-        if self.compiled_update is not None:
-            warm_up_update(
-                self.train_env, self.policy, self.config, hyperparameters=self.hyperparameters
-            )
+        with stoppable_compiler():
+            if self._has_compiled_rollouts():
+                warm_up_rollouts(self.train_env, self.policy)
+            if self.compiled_update is not None:
+                warm_up_update(
+                    self.train_env, self.policy, self.config, hyperparameters=self.hyperparameters
+                )
 
     def _has_compiled_rollouts(self) -> bool:
         source = self.source

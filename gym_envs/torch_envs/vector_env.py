@@ -324,8 +324,14 @@ class TorchVectorEnv(VectorEnv):
             The observation (N, n_observation), and (N,) bool, all true: every one is restored.
 
         Raises:
-            CheckpointError: The state is of another number of environments.
+            CheckpointError: The state is of another number of environments or vectorization.
         """
+        if "tensors" not in state:
+            saved = state.get("kind", "sync")
+            raise CheckpointError(
+                f"the saved state of {self.env_id} is of vectorization: {saved}, and the run's "
+                f'config.json leads to torch now: put "vectorization": "{saved}" back into it'
+            )
         n_saved = len(state["tensors"]["elapsed"])
         if n_saved != self.num_envs:
             raise CheckpointError(

@@ -243,6 +243,33 @@ def test_weights_to_begin_with_are_all_that_is_taken(tmp_path):
     assert all_finite(ours["policy"])
 
 
+@pytest.mark.parametrize(("saved", "wanted"), [("simd", "sync"), ("sync", "torch")])
+def test_a_refused_resume_leaves_the_run_as_it_was(saved, wanted, tmp_path):
+    settings = {"env_id": "CartPole-v1", "eval_freq_epochs": None}
+    run = run_training(make_config(**settings, vectorization=saved), tmp_path)
+    status = run.read_status()
+    stored = run.config_path.read_text()
+    with pytest.raises(CheckpointError, match=f'put "vectorization": "{saved}" back into it'):
+        run_training(
+            make_config(**settings, vectorization=wanted, max_timesteps=96),
+            tmp_path,
+            resumed_run=run,
+            checkpoint=run.checkpoint("@last"),
+        )
+    assert run.read_status() == status
+    assert run.config_path.read_text() == stored
+
+
+def test_a_run_of_before_simd_goes_on_with_new_episodes(tmp_path, capsys):
+    settings = {"env_id": "CartPole-v1", "eval_freq_epochs": None}
+    run = run_training(make_config(**settings, vectorization="sync"), tmp_path)
+    longer = make_config(**settings, max_timesteps=96)
+    run_training(longer, tmp_path, resumed_run=run, checkpoint=run.checkpoint("@last"))
+    assert "2 of 2 environments could not be restored" in capsys.readouterr().err
+    assert run.read_environment_facts()[-1]["vectorization"] == "simd"
+    assert run.read_status()["timesteps"] == 96
+
+
 def resolve(config, **changes):
     return resolve_machine(config, TrainingPlan(config=config, runs_dir=Path("runs"), **changes))
 

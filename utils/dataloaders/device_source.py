@@ -9,6 +9,7 @@ from gymnasium.vector import VectorEnv
 from torch.utils.data import DataLoader
 
 from utils.dataloaders.data_source import HookBatch
+from utils.errors import CheckpointError
 
 
 class HasState(Protocol):
@@ -49,7 +50,17 @@ class DeviceSource:
         return {"env": self.env.get_state(), "loop": self.loop.state_dict()}  # type: ignore[attr-defined]
 
     def load_state_dict(self, state: dict[str, Any]) -> int:
-        """Restore what `state_dict` returned; returns how many environments could not be."""
+        """Restore what `state_dict` returned; returns how many environments could not be.
+
+        Raises:
+            CheckpointError: The state is of a source that collects rollouts.
+        """
+        if "env" not in state:
+            saved = state["collector"]["env"].get("kind", "sync")
+            raise CheckpointError(
+                f"the saved state is of vectorization: {saved}, and the run's config.json leads to "
+                f'torch now: put "vectorization": "{saved}" back into it'
+            )
         _, restored = self.env.set_state(state["env"])  # type: ignore[attr-defined]
         self.loop.load_state_dict(state["loop"])
         self.has_started = True

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from utils.dataloaders.index_collate import UpdateBatch, build_update_loader
+from utils.errors import CheckpointError
 from utils.rollouts import Collector, RolloutBuffer, RolloutSummary
 
 CollectFunction = Callable[[Collector, RolloutBuffer], RolloutSummary]
@@ -76,6 +77,15 @@ class RolloutSource:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> int:
-        """Restore what `state_dict` returned; returns how many environments could not be."""
+        """Restore what `state_dict` returned; returns how many environments could not be.
+
+        Raises:
+            CheckpointError: The state is of a source whose environments live on a device.
+        """
+        if "collector" not in state:
+            raise CheckpointError(
+                "the saved state is of vectorization: torch, and the run's config.json leads to "
+                'another one now: put "vectorization": "torch" back into it'
+            )
         self._order_generator.set_state(state["order_generator"])
         return self.collector.load_state_dict(state["collector"])

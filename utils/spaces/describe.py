@@ -7,6 +7,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+_LONGEST = 80
+
 
 def space_to_dict(space: gym.Space) -> dict[str, Any]:
     """Describe a space in plain values; equal spaces give equal descriptions.
@@ -51,7 +53,35 @@ def _bounds(values: np.ndarray) -> Any:
 def spaces_differ(stored: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """Compare two descriptions of {"observation": ..., "action": ...}; one line per difference."""
     return [
-        f"{name} space was {stored[name]} in training and is {now[name]} now"
+        _difference(name, stored[name], now[name])
         for name in ("observation", "action")
         if stored[name] != now[name]
     ]
+
+
+def _difference(name: str, stored: dict[str, Any], now: dict[str, Any]) -> str:
+    before, after = _shorten(_brief(stored)), _shorten(_brief(now))
+    if before != after:
+        return f"the {name} space was {before} in training and is {after} now"
+    changed = sorted(key for key in stored if stored[key] != now.get(key))
+    return f"the {name} space is {after} as in training, but its {', '.join(changed)} differ"
+
+
+def _brief(space: dict[str, Any]) -> str:
+    """Write a description as `box(4)` or `discrete(2)`."""
+    match space:
+        case {"shape": shape}:
+            inside = ", ".join(map(str, shape))
+        case {"n": n}:
+            inside = str(n)
+        case {"sizes": sizes}:
+            inside = ", ".join(map(str, sizes))
+        case {"spaces": spaces}:
+            inside = ", ".join(f"{key}: {_brief(part)}" for key, part in spaces.items())
+        case _:
+            raise AssertionError(space)
+    return f"{space['kind']}({inside})"
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

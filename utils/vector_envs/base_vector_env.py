@@ -233,9 +233,11 @@ class BaseVectorEnv(VectorEnv):
 
     def _check_state_size(self, state: dict[str, Any]) -> None:
         if "environments" not in state:
+            saved = state.get("kind", "torch")
             raise CheckpointError(
-                f"the saved state of {self.env_id} is of vectorization: {state.get('kind')}, not "
-                f"{self.vectorization_name}: resume with --set vectorization={state.get('kind')}"
+                f"the saved state of {self.env_id} is of vectorization: {saved}, and the run's "
+                f"config.json leads to {self.vectorization_name} now: put "
+                f'"vectorization": "{saved}" back into it'
             )
         saved = len(state["environments"])
         if saved != self.num_envs:

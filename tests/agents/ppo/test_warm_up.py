@@ -2,11 +2,15 @@
 
 import importlib
 import io
+import os
+import signal
 
 import numba
 import pytest
 import torch
 
+from agents.ppo.warm_up import stoppable_compiler
+from gym_envs.numba_settings import njit
 from tests.helpers.agents import begin, make_agent, train_epochs
 
 KERNELS = (
@@ -73,3 +77,21 @@ def test_where_torch_does_it_all_there_is_nothing_to_warm_up(called):
     make_agent("CartPole-v1", vectorization="sync", optimizer="SGD").warm_up()
     make_agent("CartPole-v1", algo_id="reinforce").warm_up()
     assert not called
+
+
+def test_a_signal_stops_the_compiler_between_two_passes(capsys):
+    before = signal.getsignal(signal.SIGINT)
+    reached = []
+
+    def compile_after_a_signal():
+        with stoppable_compiler():
+            os.kill(os.getpid(), signal.SIGINT)
+            reached.append("the signal alone raises nothing")
+            njit(lambda x: x + 1)(1)
+            reached.append("the compiler was not stopped")
+
+    with pytest.raises(KeyboardInterrupt):
+        compile_after_a_signal()
+    assert reached == ["the signal alone raises nothing"]
+    assert "SIGINT: stopping" in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGINT) is before

@@ -48,9 +48,21 @@ def test_differences_are_named() -> None:
     now = stored | {"action": space_to_dict(SPACES[7])}
     assert spaces_differ(stored, stored) == []
     (line,) = spaces_differ(stored, now)
-    assert line.startswith("action space was")
-    assert "'start': 0" in line
-    assert "'start': -1" in line
+    assert line.startswith("the action space is discrete(")
+    assert line.endswith("but its start differ")
+
+
+def test_a_difference_is_short() -> None:
+    box = gym.spaces.Box(np.arange(-64.0, 0.0), np.arange(1.0, 65.0))
+    parts = gym.spaces.Dict({f"part{i}": box for i in range(9)})
+    stored = {"observation": space_to_dict(box), "action": space_to_dict(gym.spaces.Discrete(2))}
+    now = stored | {"observation": space_to_dict(gym.spaces.Box(-1.0, 1.0, (3, 4)))}
+    assert spaces_differ(stored, now) == [
+        "the observation space was box(64) in training and is box(3, 4) now"
+    ]
+    (line,) = spaces_differ(stored, stored | {"observation": space_to_dict(parts)})
+    assert "is dict(part0: box(64), part1: box(64)" in line
+    assert len(line) < 160
 
 
 def test_an_unknown_space_is_a_mistake_of_the_caller() -> None:
