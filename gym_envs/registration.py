@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NoReturn
+
 import gymnasium as gym
 
 from gym_envs.physics import list_classic_specs
@@ -23,8 +25,20 @@ def register_vector_envs() -> None:
         for spec in list_classic_specs():
             gym.register(
                 f"{namespace}/{spec.env_id}",
+                entry_point="gym_envs.registration:refuse_single",
                 vector_entry_point=entry_point,
                 reward_threshold=spec.reward_threshold,
                 max_episode_steps=spec.max_episode_steps,
                 kwargs={"env_id": spec.env_id},
             )
+
+
+def refuse_single(**kwargs: Any) -> NoReturn:
+    """Tell whoever calls `gymnasium.make` that these are vector environments.
+
+    Raises:
+        Error: Always.
+    """
+    raise gym.error.Error(
+        f"this {kwargs['env_id']} is a vector environment: build it with gymnasium.make_vec(...)"
+    )

@@ -284,5 +284,5 @@ def test_weights_of_another_environment_are_refused(tmp_path):
     assert refused.code == 2
     (line,) = error_lines(refused)
     assert "does not fit Pendulum-v1:ppo: the observation space was box(" in line
-    assert len(line) < 300
+    assert "'low'" not in line
     assert [path.name for path in tmp_path.iterdir()] == [name], "a folder was left behind"

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, NoReturn
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.error import ResetNeeded
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from typing_extensions import override
 
+from gym_envs.arguments import check_sizes, find_classic_spec, outside, read_actions
 from gym_envs.physics import classic_spec
 from gym_envs.simd.arrays import SimdArrays, address_table, allocate_arrays
 from utils.errors import CheckpointError
@@ -65,11 +66,13 @@ class SimdVectorEnv(VectorEnv):
                 on, and only where no other program wants their cores.
 
         Raises:
-            ValueError: There are not that many threads.
+            ValueError: An argument is out of range, or there are not that many threads.
+            NameNotFound: There is no such environment.
         """
-        assert num_envs >= 1, num_envs
-        assert render_mode in (None, "rgb_array"), render_mode
-        spec = classic_spec(env_id)
+        check_sizes(num_envs, max_episode_steps)
+        if render_mode not in (None, "rgb_array"):
+            raise ValueError(f"render_mode must be None or 'rgb_array', got {render_mode!r}")
+        spec = find_classic_spec(env_id)
         self.env_id, self.num_envs = env_id, num_envs
         self.max_episode_steps = max_episode_steps or spec.max_episode_steps
         self.reward_threshold, self.render_fps = spec.reward_threshold, spec.render_fps
@@ -94,7 +97,11 @@ class SimdVectorEnv(VectorEnv):
         )
 
         if not 1 <= n_threads <= most_threads():
-            raise ValueError(f"threads must be 1 to {most_threads()} here, got {n_threads}")
+            most = most_threads()
+            raise ValueError(
+                f"n_threads must be 1 to {most}, got {n_threads}: this machine has {most} cores "
+                "(numba's threads)"
+            )
         self._kernels = compile_kernels(self.env_id)
         self.step_kernel = self._kernels.step_kernel
         self._copy, self._n_threads = copy, n_threads
@@ -160,7 +167,12 @@ class SimdVectorEnv(VectorEnv):
 
         Returns:
             The observation (N, n_observation) float32, and an empty dict.
+
+        Raises:
+            ClosedEnvironmentError: The environments were closed.
         """
+        if self.closed:
+            raise ClosedEnvironmentError("reset() comes after close()")
         if seed is not None or not self._is_started:
             self._seed(seed)
         mask = np.ones(self.num_envs, dtype=np.bool_)
@@ -198,14 +210,15 @@ class SimdVectorEnv(VectorEnv):
 
         Raises:
             ResetNeeded: There was no reset.
-            AssertionError: The actions do not fit the action space.
+            ClosedEnvironmentError: The environments were closed.
+            ValueError: The actions do not fit the action space.
         """
         turn = self._turn ^ 1
         address, observation, reward, terminated, truncated, final = self._steps[turn]
         try:
             code = self._step_at(address, actions)
         except TypeError:
-            actions = self._convert_actions(actions)
+            actions = read_actions(actions, self.action_space)
             code = self._step_at(address, actions)
         if code < 0 or not self._is_started:
             self._refuse(actions)
@@ -231,19 +244,16 @@ class SimdVectorEnv(VectorEnv):
         finally:
             numba.set_num_threads(before)
 
-    def _convert_actions(self, actions: Any) -> np.ndarray:
-        actions = np.asarray(actions)
-        dtype = self.single_action_space.dtype
-        assert np.can_cast(actions.dtype, dtype, "same_kind"), (actions.dtype, dtype)
-        assert actions.shape == self.action_space.shape, (actions.shape, self.action_space.shape)
-        return np.ascontiguousarray(actions, dtype=dtype)
-
-    def _refuse(self, actions: np.ndarray) -> None:
+    def _refuse(self, actions: np.ndarray) -> NoReturn:
+        if self.closed:
+            raise ClosedEnvironmentError("step() comes after close()")
         if not self._is_started:
             raise ResetNeeded("reset() comes before step()")
-        assert actions.shape == self.action_space.shape, (actions.shape, self.action_space.shape)
-        low, high = actions.min(), actions.max()
-        raise AssertionError(f"actions from {low} to {high} are not all in {self.action_space}")
+        read_actions(actions, self.action_space)
+        n_actions = classic_spec(self.env_id).n_actions
+        if n_actions:
+            raise outside(actions, n_actions)
+        raise ValueError("actions must be numbers, got NaN among them")
 
     def _read_mask(self, mask: Any) -> np.ndarray:
         if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
@@ -328,7 +338,8 @@ class SimdVectorEnv(VectorEnv):
     @override
     def render(self) -> tuple[np.ndarray, ...]:
         """Return a picture of each environment, (height, width, 3) uint8, drawn by Gymnasium's."""
-        assert self.render_mode == "rgb_array", "render_mode is not 'rgb_array'"
+        if self.render_mode != "rgb_array":
+            raise gym.error.Error("there are no pictures without render_mode='rgb_array'")
         if self._painter is None:
             from gym_envs.simd.painter import Painter
 
@@ -337,6 +348,7 @@ class SimdVectorEnv(VectorEnv):
 
     @override
     def close_extras(self, **kwargs: Any) -> None:
-        """Close the window that pictures are drawn in."""
+        """Close the window that pictures are drawn in; there is no step any more."""
+        self._is_started = False
         if self._painter is not None:
             self._painter.close()

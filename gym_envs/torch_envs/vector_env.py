@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 import torch
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 from typing_extensions import override
 
-from gym_envs.physics import classic_spec
+from gym_envs.arguments import check_sizes, find_classic_spec, outside, read_actions
 from gym_envs.torch_envs.philox import N_WORDS, philox_keys, philox_words, to_unit_interval
 from gym_envs.torch_envs.tensor_physics import tensor_physics
 from utils.errors import CheckpointError
@@ -80,6 +81,7 @@ class TorchVectorEnv(VectorEnv):
         *,
         device: torch.device | str = "cpu",
         max_episode_steps: int | None = None,
+        render_mode: str | None = None,
     ) -> None:
         """Allocate the tensors; `reset` comes before the first step.
 
@@ -88,14 +90,21 @@ class TorchVectorEnv(VectorEnv):
             num_envs: N, at least 1.
             device: Where everything lives.
             max_episode_steps: Replaces the environment's own limit.
+            render_mode: None; tensors have no pictures.
+
+        Raises:
+            ValueError: An argument is out of range, or the device is not there.
+            NameNotFound: There is no such environment.
         """
-        assert num_envs >= 1, num_envs
-        spec = classic_spec(env_id)
+        check_sizes(num_envs, max_episode_steps)
+        if render_mode is not None:
+            raise ValueError(f"render_mode must be None: tensors have no pictures, {render_mode!r}")
+        spec = find_classic_spec(env_id)
         assert spec.n_state <= N_WORDS, spec
         self.env_id = env_id
         self.spec_of_physics = spec
         self.num_envs = num_envs
-        self.device = torch.device(device)
+        self.device = _find_device(device)
         self.max_episode_steps = max_episode_steps or spec.max_episode_steps
         self.reward_threshold = spec.reward_threshold
         self.render_fps = spec.render_fps
@@ -254,7 +263,10 @@ class TorchVectorEnv(VectorEnv):
                 the next episodes (at the very first reset a seed is drawn).
             options: There are none.
         """
-        assert not options, options
+        if self.closed:
+            raise ClosedEnvironmentError("reset() comes after close()")
+        if options:
+            raise ValueError(f"reset() takes no options, got {options}")
         if seed is not None:
             self.action_space.seed(seed)
             self.single_action_space.seed(seed)
@@ -276,7 +288,10 @@ class TorchVectorEnv(VectorEnv):
             truncated (N,) bool, infos with `final_obs` and `_final_obs` where an episode ended. All
             arrays are new.
         """
-        assert self.seed is not None, "reset() comes before step()"
+        if self.closed:
+            raise ClosedEnvironmentError("step() comes after close()")
+        if self.seed is None:
+            raise ResetNeeded("reset() comes before step()")
         actions = self._check_actions(actions)
         step = self.step_tensors(torch.from_numpy(actions).to(self.device))
         terminated, truncated = (
@@ -291,13 +306,11 @@ class TorchVectorEnv(VectorEnv):
         return step.observation.numpy(force=True), reward, terminated, truncated, infos
 
     def _check_actions(self, actions: np.ndarray) -> np.ndarray:
-        actions = np.asarray(actions)
-        assert actions.shape == self.action_space.shape, (actions.shape, self.action_space.shape)
-        dtype = self.single_action_space.dtype
-        assert np.can_cast(actions.dtype, dtype, "same_kind"), (actions.dtype, dtype)
+        actions = read_actions(actions, self.action_space)
         n = self.spec_of_physics.n_actions
-        assert not n or (actions.min() >= 0 and actions.max() < n), (actions, n)
-        return np.ascontiguousarray(actions, dtype=dtype)
+        if n and (actions.min() < 0 or actions.max() >= n):
+            raise outside(actions, n)
+        return actions
 
     def get_state(self) -> dict[str, Any]:
         """Return everything needed to go on bit for bit, in plain containers and arrays."""
@@ -355,3 +368,13 @@ class TorchVectorEnv(VectorEnv):
             "episode_return": self.episode_return,
             "episode": self.episode,
         }
+
+
+def _find_device(device: torch.device | str) -> torch.device:
+    try:
+        found = torch.device(device)
+    except RuntimeError as error:
+        raise ValueError(f"device must be 'cpu' or 'cuda', got {device!r}") from error
+    if found.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device is 'cuda', but torch finds no CUDA device here")
+    return found

@@ -84,7 +84,7 @@ class Config(BaseModel):
         default="auto",
         description=(
             "sync: in this process; async: in worker processes; native: by the environment's own "
-            "vector environment; simd: all in one compiled call (classic control); torch: as "
+            "vector environment (none ships one yet); simd: all in one compiled call (classic control); torch: as "
             "tensors on `device` (classic control); auto: the fastest but torch that does the same."
         ),
     )

@@ -171,8 +171,8 @@ def _resolve_vectorization(
         raise ConfigError(f"vectorization: '{vectorization}' is not one of {', '.join(_CHOICES)}")
     if vectorization == "native":
         raise ConfigError(
-            "vectorization: native: no family of environments here ships vector environments that "
-            "begin a new episode in the step that ends one; use vectorization: auto"
+            "vectorization: native: no environment here ships a vector environment of its own yet; "
+            "use vectorization: auto"
         )
     if render_mode is not None and vectorization in ("auto", "simd", "torch"):
         return "sync"  # arrays have no pictures

@@ -82,7 +82,7 @@ def test_threads_change_nothing(n_envs):
 
 
 def test_more_threads_than_there_are_is_refused():
-    with pytest.raises(ValueError, match="threads must be 1 to"):
+    with pytest.raises(ValueError, match=r"n_threads must be 1 to .*: this machine has \d+ cores"):
         SimdVectorEnv("CartPole-v1", 2, n_threads=most_threads() + 1)
 
 
@@ -282,7 +282,7 @@ def test_actions_that_do_not_fit_are_refused_and_nothing_moves(env_id, actions, 
     env = SimdVectorEnv(env_id, 3, n_threads=n_threads)
     env.reset(seed=0)
     before = env.get_state()["arrays"]
-    with pytest.raises(AssertionError):
+    with pytest.raises(ValueError, match="actions must"):
         env.step(actions)
     assert_same(env.get_state()["arrays"].values(), before.values())
 

@@ -58,17 +58,19 @@ def build_simd_env(
     """
     _refuse_unfit("simd", env_id, options)
     from gym_envs.simd import SimdVectorEnv
+    from gym_envs.simd.compilation import most_threads
 
-    try:
-        return SimdVectorEnv(
-            env_id,
-            n_envs,
-            max_episode_steps=max_episode_steps,
-            copy=False,
-            n_threads=n_threads or 1,
+    if n_threads is not None and n_threads > most_threads():
+        raise ConfigError(
+            f"n_workers: this machine has {most_threads()} cores (numba's threads), got {n_threads}"
         )
-    except ValueError as error:
-        raise ConfigError(f"n_workers: {error}") from error
+    return SimdVectorEnv(
+        env_id,
+        n_envs,
+        max_episode_steps=max_episode_steps,
+        copy=False,
+        n_threads=n_threads or 1,
+    )
 
 
 def build_torch_env(

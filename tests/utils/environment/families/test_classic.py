@@ -55,7 +55,7 @@ def test_auto_leaves_another_environment_under_the_same_id_alone(monkeypatch):
 
 
 def test_threads_beyond_the_machine_are_refused():
-    with pytest.raises(ConfigError, match="n_workers: threads must be 1 to"):
+    with pytest.raises(ConfigError, match=r"n_workers: this machine has \d+ cores"):
         build_env("CartPole-v1", n_envs=2, vectorization="simd", n_workers=10_000)
 
 

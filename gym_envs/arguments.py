@@ -1,0 +1,59 @@
+"""Arguments of the vector environments, checked for other programs that build them."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from gym_envs.physics import ClassicSpec, classic_spec, has_classic_spec, list_classic_specs
+
+
+def find_classic_spec(env_id: str) -> ClassicSpec:
+    """Return the spec of an environment id.
+
+    Raises:
+        NameNotFound: There is none; the nearest ids are named.
+    """
+    if has_classic_spec(env_id):
+        return classic_spec(env_id)
+    known = [spec.env_id for spec in list_classic_specs()]
+    near = difflib.get_close_matches(str(env_id), known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+    raise gym.error.NameNotFound(f"there is no '{env_id}' among the classic environments: {hint}")
+
+
+def check_sizes(num_envs: Any, max_episode_steps: Any) -> None:
+    """Refuse numbers of environments or steps that are not whole and positive.
+
+    Raises:
+        ValueError: It names the argument.
+    """
+    sizes = {"num_envs": num_envs}
+    if max_episode_steps is not None:
+        sizes["max_episode_steps"] = max_episode_steps
+    for name, value in sizes.items():
+        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+            raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
+
+
+def read_actions(actions: Any, space: gym.Space) -> np.ndarray:
+    """Return actions as a contiguous array of a batched space's shape and dtype.
+
+    Raises:
+        ValueError: Another shape, or numbers of another kind.
+    """
+    actions = np.asarray(actions)
+    if actions.shape != space.shape:
+        raise ValueError(f"actions must have shape {space.shape}, got {actions.shape}")
+    if not np.can_cast(actions.dtype, space.dtype, "same_kind"):
+        raise ValueError(f"actions must be {space.dtype}, got {actions.dtype}")
+    return np.ascontiguousarray(actions, dtype=space.dtype)
+
+
+def outside(actions: np.ndarray, n_actions: int) -> ValueError:
+    """Build the error for discrete actions that there are not."""
+    low, high = actions.min(), actions.max()
+    return ValueError(f"actions must be 0 to {n_actions - 1}, got {low} to {high}")
