@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import logging
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -86,6 +87,8 @@ def compare_throughput(report: BenchmarkReport, options: argparse.Namespace) -> 
     from utils.benchmarks.training_speed import time_trainings
 
     torch.set_num_threads(options.threads)
+    # Notes on a run, such as that it is too short for a checkpoint, are none on a benchmark.
+    logging.getLogger("gymnasium_solver").setLevel(logging.ERROR)
     shape = WIDE if options.wide else {}
     rollout = WIDE["n_envs"] * WIDE["n_steps"] if options.wide else 256
     timesteps = WIDE_ITERATIONS * rollout if options.wide else options.timesteps

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from utils.benchmarks import BenchmarkReport, benchmark_parser, hold_contest, require_sb3
 from utils.benchmarks.cli import count, counts, names, seconds
-from utils.errors import exit_on_user_error
+from utils.errors import UserError, exit_on_user_error
 
 
 def read_options() -> argparse.Namespace:
@@ -54,9 +54,18 @@ def main() -> None:
     require_sb3("benchmark_vecenv_fps.py")
     import torch
 
+    from gym_envs.simd.compilation import most_threads
     from utils.benchmarks.optional_peers import missing_peers
     from utils.benchmarks.vecenv_speed import choose_peer, enter_contestants
+    from utils.environment.families.standard import find_spec
 
+    for env_id in options.envs:  # a mistake is told before anything is measured
+        find_spec(env_id)
+    if options.env_threads > most_threads():
+        raise UserError(
+            f"--env-threads {options.env_threads}: this machine has {most_threads()} cores "
+            "(numba's threads)"
+        )
     torch.set_num_threads(options.threads)
     settings = {
         "windows": options.windows,

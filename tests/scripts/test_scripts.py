@@ -48,6 +48,21 @@ def test_help_and_mistakes_need_nothing_heavy(script, tmp_path):
     assert refused.stderr.startswith("error: unknown option '--jsn'")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--envs", "CartPole-v1,CartPole-v3"], "there is no environment 'CartPole-v3'"),
+        (["--env-threads", "9999"], "--env-threads 9999: this machine has"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_measured(arguments, message):
+    pytest.importorskip("stable_baselines3")
+    refused = run("benchmark_vecenv_fps.py", *arguments)
+    assert refused.returncode == 2
+    assert message in refused.stderr
+    assert refused.stderr.count("\n") == 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "arguments", "n_tables"),

@@ -84,8 +84,8 @@ class Config(BaseModel):
         default="auto",
         description=(
             "sync: in this process; async: in worker processes; native: by the environment's own "
-            "vector environment (none ships one yet); simd: all in one compiled call (classic control); torch: as "
-            "tensors on `device` (classic control); auto: the fastest but torch that does the same."
+            "vector environment (none ships one yet); simd: all in one compiled call (classic "
+            "control); torch: as tensors on `device` (classic control); auto: the fastest but torch that does the same."
         ),
     )
     n_workers: PositiveInteger | None = Field(
