@@ -21,6 +21,14 @@ _WANTED = {
     "model_type": "a mapping of keys to values",
     "tuple_type": "a list in brackets",
 }
+_SYNONYMS = {
+    "gpu": "cuda",
+    "n_threads": "n_workers",
+    "num_threads": "n_workers",
+    "num_envs": "n_envs",
+    "num_workers": "n_workers",
+}
+"""Names that others give to our keys and values, and that do not look like them."""
 _BOUNDS = {"greater_than": "> {gt}", "greater_than_equal": ">= {ge}", "less_than_equal": "<= {le}"}
 
 
@@ -81,7 +89,7 @@ def _wrong_value(key: str, details: ErrorDetails) -> str:
 
 def _wrong_choice(key: str, value: Any, expected: str) -> str:
     choices = [choice.strip("'") for choice in expected.replace(" or ", ", ").split(", ")]
-    hint = did_you_mean(value, choices) if isinstance(value, str) else ""
+    hint = did_you_mean(_SYNONYMS.get(value, value), choices) if isinstance(value, str) else ""
     return f"'{key}' must be one of {', '.join(choices)}, got {_show(value)}{hint}"
 
 
@@ -117,7 +125,8 @@ def _unknown_key(
     if owners:
         return f"{unknown}: it is a setting of {', '.join(owners)} only"
     level = _keys_at(model, parents)
-    found = nearest(name, level)
+    synonym = _SYNONYMS.get(name)
+    found = [synonym] if synonym in level else nearest(name, level)
     if found:
         return f"{unknown}: did you mean '{'.'.join([*parents, found[0]])}'?"
     if parents:

@@ -85,7 +85,8 @@ class Config(BaseModel):
         description=(
             "sync: in this process; async: in worker processes; native: by the environment's own "
             "vector environment (none ships one yet); simd: all in one compiled call (classic "
-            "control); torch: as tensors on `device` (classic control); auto: the fastest but torch that does the same."
+            "control); torch: as tensors on `device` (classic control); auto: the fastest but "
+            "torch that does the same."
         ),
     )
     n_workers: PositiveInteger | None = Field(

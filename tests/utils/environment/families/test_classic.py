@@ -60,7 +60,7 @@ def test_threads_beyond_the_machine_are_refused():
 
 
 def test_native_says_that_no_family_has_one():
-    with pytest.raises(ConfigError, match="native: no environment here ships .* use vectorization: auto"):
+    with pytest.raises(ConfigError, match=r"native: no environment here ships .* use .*: auto"):
         build_env("CartPole-v1", n_envs=2, vectorization="native")
 
 
