@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def describe_start(run: Run, agent: BaseAgent, plan: TrainingPlan) -> str:
-    """Say in one line what is trained, on what, and where it goes."""
+    """Say what is trained, on what, and where it goes."""
     config, env = agent.config, agent.train_env
     n_parameters = sum(p.numel() for p in agent.policy.parameters())
     beginning = ""
@@ -22,10 +22,15 @@ def describe_start(run: Run, agent: BaseAgent, plan: TrainingPlan) -> str:
         beginning = f", going on from {plan.checkpoint.name}"
     elif plan.checkpoint is not None:
         beginning = f", weights of {plan.checkpoint}"
+    note = ""
+    if env.vectorization_name == "torch" and agent.compute_device.type == "cpu":
+        note = (
+            "\nnote: torch environments are made for a GPU; on a CPU simd is the fast vectorization"
+        )
     return (
         f"{config.config_id}: {env.num_envs} {env.vectorization_name} environments, "
         f"{n_parameters:,} parameters on {config.device}, seed {config.seed}, "
-        f"{run.path}{beginning}"
+        f"{run.path}{beginning}{note}"
     )
 
 

@@ -87,3 +87,11 @@ def test_the_start_says_what_is_trained_on_what(tmp_path):
         config=agent.config, runs_dir=tmp_path, resumed_run=run, checkpoint=Path("a/epoch=03.ckpt")
     )
     assert describe_start(run, agent, going_on).endswith(", going on from epoch=03.ckpt")
+
+
+def test_the_start_says_what_is_faster_on_a_cpu(tmp_path):
+    for vectorization, n_notes in (("torch", 1), ("sync", 0)):
+        agent = make_agent("CartPole-v1", vectorization=vectorization)
+        plan = TrainingPlan(config=agent.config, runs_dir=tmp_path)
+        text = describe_start(Run(tmp_path / "run"), agent, plan)
+        assert text.count("on a CPU simd is the fast vectorization") == n_notes

@@ -41,6 +41,7 @@ def plan_training(args: TrainArgs) -> TrainingPlan:
     assert args.config_id is not None, args
     config = load_config(args.config_id, args.overrides)
     _check_wrappers(config, args)
+    _check_threads(config, args)
     checkpoint = None
     if args.init_from_run is not None:
         reference, name = split_reference(args.init_from_run)
@@ -71,6 +72,22 @@ def _check_wrappers(config: Config, args: TrainArgs) -> None:
     if problems:
         assert args.config_id is not None, args
         raise refusal(problems, args.config_id, args.overrides)
+
+
+def _check_threads(config: Config, args: TrainArgs) -> None:
+    """Refuse more threads than numba has, with the place of the setting."""
+    if config.vectorization != "simd" or config.n_workers is None:
+        return
+    from gym_envs.simd.compilation import most_threads
+
+    most = most_threads()
+    if config.n_workers > most:
+        assert args.config_id is not None, args
+        message = (
+            f"'n_workers' must be 1 to {most} with vectorization: simd, got {config.n_workers}: "
+            f"this machine has {most} cores (numba's threads)"
+        )
+        raise refusal([Problem(("n_workers",), message)], args.config_id, args.overrides)
 
 
 def _plan_resume(args: TrainArgs, runs_dir: Path) -> TrainingPlan:

@@ -108,6 +108,11 @@ def test_a_problem_in_the_base_names_the_base(tmp_path, monkeypatch):
         ("env_kwargs: {policy_lr: 1}\n", "(in 'env_kwargs'): did you mean 'policy_lr' one level"),
         ("policy_kwargs: {policy_lr: 1}\n", "in 'policy_kwargs': did you mean 'policy_lr'?"),
         ("hidden_dims: [64]\n", "'hidden_dims': did you mean 'policy_kwargs.hidden_dims'?"),
+        (
+            "device: gpu\n",
+            "'device' must be one of auto, cpu, cuda, got 'gpu': did you mean 'cuda'",
+        ),
+        ("n_threads: 2\n", "unknown key 'n_threads': did you mean 'n_workers'?"),
         ("activation: relu\n", "'activation': did you mean 'policy_kwargs.activation'?"),
         ("use_baseline: true\n", "unknown key 'use_baseline': it is a setting of reinforce only"),
         ("clip_range: {strat: 1, end: 0}\n", "in 'clip_range': did you mean 'clip_range.start'?"),

@@ -38,3 +38,9 @@ def test_a_mistake_in_a_wrapper_is_told_with_its_place(tmp_path, monkeypatch):
     assert argument.startswith(f"{place}:12: variant 'ppo': env_wrappers: ClipReward takes no 'lo'")
     (line, _) = problems("Toy:ppo", "--set", "env_wrappers.0.id=Nope")[:2]
     assert line.startswith("--set env_wrappers.0.id=Nope: env_wrappers: unknown wrapper 'Nope'")
+
+
+def test_threads_beyond_the_machine_are_told_with_their_place():
+    (line,) = problems("CartPole-v1:ppo", "--set", "vectorization=simd", "--set", "n_workers=4096")
+    assert line.startswith("--set n_workers=4096: 'n_workers' must be 1 to ")
+    assert "this machine has " in line

@@ -387,7 +387,7 @@ def test_a_signal_to_all_is_the_parents_to_decide_and_leaves_nothing(
     process, pids = start_script(tmp_path, "spawn")
     # A terminal sends Ctrl-C to the whole group, and so do job schedulers with SIGTERM.
     os.killpg(process.pid, number)
-    out, err = process.communicate(timeout=10)
+    out, err = process.communicate(timeout=60)  # an importing machine under load is slow
     assert (process.returncode, out, err) == (0, "stopped\n", "")
     assert not any(map(is_alive, pids))
 
