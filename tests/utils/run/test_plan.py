@@ -41,6 +41,14 @@ def test_a_mistake_in_a_wrapper_is_told_with_its_place(tmp_path, monkeypatch):
 
 
 def test_threads_beyond_the_machine_are_told_with_their_place():
-    (line,) = problems("CartPole-v1:ppo", "--set", "vectorization=simd", "--set", "n_workers=4096")
+    (line,) = problems(
+        "CartPole-v1:ppo",
+        "--set",
+        "n_envs=4096",
+        "--set",
+        "vectorization=simd",
+        "--set",
+        "n_workers=4096",
+    )
     assert line.startswith("--set n_workers=4096: 'n_workers' must be 1 to ")
     assert "this machine has " in line
