@@ -97,8 +97,8 @@ def test_a_run_plays_with_the_frames_and_wrappers_it_was_trained_with(play, tmp_
     run.config_path.write_text(json.dumps(settings | {"frame_stack": 2}))
     code, _, err = play(tmp_path, "--render", "none")
     assert code == 2
-    assert "'shape': [4]" in err
-    assert "'shape': [2]" in err
+    assert "box(4)" in err
+    assert "box(2)" in err
     assert len(err.splitlines()) == 1
 
 

@@ -7,7 +7,8 @@ import pickle
 import select
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -31,6 +32,20 @@ _LEAVE_SECONDS = 2.0  # for a worker to close its environments after its connect
 _KILL_SECONDS = 1.0
 _REPLAY_SECONDS_PER_STEP = 0.05  # a slow environment (20 steps a second) on a busy machine
 _REBUILT_ERRORS = {kind.__name__: kind for kind in (CheckpointError, ConfigError)}
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Keep signals waiting while a message and the note that it was sent or taken belong together.
+
+    Between the two, an exception from a signal's handler would leave a pool that waits for an
+    answer to a question that was never asked, or was answered already.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, IGNORED_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class WorkerTracebackError(Exception):
@@ -162,8 +177,9 @@ class WorkerPool:
 
     def _send(self, worker: _Worker, message: bytes) -> None:
         try:
-            worker.awaits_answer = True
-            worker.connection.send_bytes(message)
+            with _signals_held():
+                worker.awaits_answer = True
+                worker.connection.send_bytes(message)
         except (BrokenPipeError, ConnectionResetError) as error:
             raise self._died(worker) from error
 
@@ -176,13 +192,11 @@ class WorkerPool:
                 f"or takes longer than env_timeout_seconds ({self._timeout:g}) allows"
             )
         try:
-            answer = worker.connection.recv_bytes()
+            with _signals_held():
+                answer = worker.connection.recv_bytes()
+                worker.awaits_answer = False
         except (EOFError, ConnectionResetError) as error:
             raise self._died(worker) from error
-        except BaseException:  # an interrupt may have come in the middle of a message
-            self.close()
-            raise
-        worker.awaits_answer = False
         if answer[:1] == FAILURE:
             self._raise_failure(worker, pickle.loads(answer[1:]))
         return answer
