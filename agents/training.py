@@ -61,7 +61,9 @@ def train(plan: TrainingPlan) -> int:
 
 def _begin_run(config: Config, plan: TrainingPlan) -> int:
     state = None if plan.checkpoint is None else load_checkpoint(plan.checkpoint)
-    with collector_paused():  # numba is imported with the first environment that needs it
+    with collector_paused(
+        keeps=False
+    ):  # numba is imported with the first environment that needs it
         agent = build_agent(config)
     try:
         if state is not None:
@@ -92,7 +94,7 @@ def _go_on_with_run(run: Run, config: Config, plan: TrainingPlan) -> int:
             f"run '{run.id}' has made its {config.max_timesteps:,} timesteps; "
             "give a larger --max-timesteps to train it further"
         )
-    with collector_paused():
+    with collector_paused(keeps=False):
         agent = build_agent(config, run=run)
     try:
         _check_fits(state, agent, source=plan.checkpoint)

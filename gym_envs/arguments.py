@@ -50,7 +50,9 @@ def read_actions(actions: Any, space: gym.Space) -> np.ndarray:
         raise ValueError(f"actions must have shape {space.shape}, got {actions.shape}")
     if not np.can_cast(actions.dtype, space.dtype, "same_kind"):
         raise ValueError(f"actions must be {space.dtype}, got {actions.dtype}")
-    return np.ascontiguousarray(actions, dtype=space.dtype)
+    # Compiled code takes arrays that may be written only, though it writes none of them.
+    requirements = ("C_CONTIGUOUS", "WRITEABLE")
+    return np.require(actions, dtype=space.dtype, requirements=requirements)
 
 
 def outside(actions: np.ndarray, n_actions: int) -> ValueError:

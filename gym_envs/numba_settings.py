@@ -28,7 +28,12 @@ FAST_MATH = {"contract", "reassoc", "nsz", "arcp"}
 """Freedoms of LLVM that keep NaN and infinity what they are: sums may be reordered and fused."""
 
 _ROOT = Path(__file__).resolve().parents[1]
-_COMPILED_SOURCES = ("gym_envs/**/*.py", "utils/compiled/**/*.py", "agents/**/*compiled*.py")
+_COMPILED_SOURCES = (
+    "gym_envs/**/*.py",
+    "utils/compiled/**/*.py",
+    "utils/returns/standardize.py",  # its tolerance is a constant of compiled code
+    "agents/**/*compiled*.py",
+)
 _KEEP_UNUSED_SECONDS = 30 * 24 * 3600.0
 
 _host = dict(llvmlite.binding.get_host_cpu_features())

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import gym_envs  # noqa: F401 - registers the ids
+from gym_envs.arguments import read_actions
 
 
 def build(namespace, **arguments):
@@ -72,3 +73,13 @@ def test_a_device_that_is_not_there_is_refused():
 def test_a_single_one_is_refused_with_the_way_to_many():
     with pytest.raises(gym.error.Error, match=r"gymnasium\.make_vec"):
         gym.make("simd/CartPole-v1")
+
+
+def test_actions_that_may_only_be_read_are_copied():
+    space = gym.spaces.MultiDiscrete([2, 2, 2], dtype=np.int64)
+    actions = np.array([0, 1, 1])
+    assert read_actions(actions, space) is actions
+    actions.flags.writeable = False
+    copy = read_actions(actions, space)
+    assert copy.flags.writeable
+    assert copy.tolist() == [0, 1, 1]

@@ -8,11 +8,15 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def collector_paused() -> Iterator[None]:
-    """Pause Python's garbage collector, and keep what was made meanwhile out of its later rounds.
+def collector_paused(*, keeps: bool = True) -> Iterator[None]:
+    """Pause Python's garbage collector.
 
     Imports make hundreds of thousands of objects that stay for ever; looking through them again
     and again takes a tenth of the time. A collector that is off already stays off.
+
+    Args:
+        keeps: Leave what was made meanwhile out of all later rounds; right for modules, wrong for
+            what shall be freed one day.
     """
     if not gc.isenabled():
         yield
@@ -21,5 +25,6 @@ def collector_paused() -> Iterator[None]:
     try:
         yield
     finally:
-        gc.freeze()
+        if keeps:
+            gc.freeze()
         gc.enable()
