@@ -79,10 +79,15 @@ def source_fingerprint(root: Path = _ROOT) -> str:
 
 
 def choose_cache_folder() -> Path:
-    """Return the writable folder for code compiled from the present sources; it exists then."""
+    """Return the writable folder for code compiled from the present sources; it exists then.
+
+    It lies below `NUMBA_CACHE_DIR`, if a person has set that, or below the user's cache folder.
+    """
     user_cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     name = f"gymnasium-solver-{os.getuid()}" if hasattr(os, "getuid") else "gymnasium-solver"
-    for parent in (user_cache / "gymnasium-solver", Path(tempfile.gettempdir()) / name):
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    parents = (user_cache / "gymnasium-solver", Path(tempfile.gettempdir()) / name)
+    for parent in (Path(chosen),) if chosen else parents:
         folder = parent / "compiled" / source_fingerprint()
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -105,8 +110,7 @@ def _remove_unused(parent: Path) -> None:
 
 def _configure() -> None:
     """Set numba's options; what a person has set by environment variables stays."""
-    if "NUMBA_CACHE_DIR" not in os.environ:
-        numba.config.CACHE_DIR = str(choose_cache_folder())
+    numba.config.CACHE_DIR = str(choose_cache_folder())
     if HAS_AVX512 and "NUMBA_CPU_FEATURES" not in os.environ:
         # Some processors are described as preferring half registers; these kernels do not.
         features = llvmlite.binding.get_host_cpu_features().flatten()

@@ -157,13 +157,12 @@ class DeviceIteration:
 
     def report(self, n_iterations: int, *, n_updates: int) -> LoopReport:
         """Read back what the iterations since `begin` came to."""
-        totals = self.episodes.read()
         n_vec_steps = n_iterations * self.buffer.n_steps
         return LoopReport(
             n_timesteps=n_vec_steps * self.buffer.n_envs,
             n_vec_steps=n_vec_steps,
             n_updates=n_updates,
-            **totals._asdict(),
+            episodes=self.episodes.read(),
             metrics=self.means.read(),
         )
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from utils.device_rollouts import EpisodeTotals
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopReport:
@@ -22,16 +24,8 @@ class LoopReport:
     """Steps of the vector environment."""
     n_updates: int
     """Optimiser steps."""
-    n_episodes: int
-    """Episodes that ended."""
-    return_sum: float = 0.0
-    """Of the raw returns of those episodes."""
-    return_min: float = float("inf")
-    """Smallest of them, infinity without any."""
-    return_max: float = float("-inf")
-    """Largest of them, minus infinity without any."""
-    length_sum: float = 0.0
-    """Of their lengths, in steps."""
+    episodes: EpisodeTotals
+    """Raw returns and lengths of the episodes that ended."""
     metrics: dict[str, float] = field(default_factory=dict)
     """Metric key -> mean over the run's minibatches, optimiser steps or iterations (whichever the
     key belongs to), under the keys of the other paths: train/loss/{total,policy,value,entropy},
@@ -39,16 +33,6 @@ class LoopReport:
     train/grad/{norm,norm_actor_head,norm_critic_head,norm_trunk,clipped_fraction},
     train/adv/{mean,std}, train/returns/{mean,std}, train/roll/learner_reward_mean. A key that is
     undefined (clipped_fraction without a limit, a variance without variation) is absent."""
-
-    def episode_metrics(self) -> dict[str, float]:
-        """Return the metrics of the episodes that ended; without any, only their number."""
-        metrics = {"train/roll/n_episodes": float(self.n_episodes)}
-        if self.n_episodes:
-            metrics["train/roll/ep_rew_mean"] = self.return_sum / self.n_episodes
-            metrics["train/roll/ep_rew_min"] = self.return_min
-            metrics["train/roll/ep_rew_max"] = self.return_max
-            metrics["train/roll/ep_len_mean"] = self.length_sum / self.n_episodes
-        return metrics
 
 
 class DeviceLoop(Protocol):

@@ -61,6 +61,7 @@ class GraphLoop:
 
     def run(self, n_iterations: int, hyperparameters: dict[str, float]) -> LoopReport:
         """Carry out iterations with the same hyperparameters; see `DeviceLoop`."""
+        move_step_counts(self.iteration.agent.optimizer)
         for name, scalar in self._scalars.items():
             scalar.fill_(hyperparameters[name])
         if self._graph is None or self._captured_for != self._key(hyperparameters):
@@ -143,6 +144,16 @@ class GraphLoop:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what `state_dict` returned, of this kind of loop or of another."""
         load_generators(self.iteration, state)
+
+
+def move_step_counts(optimizer: torch.optim.Optimizer) -> None:
+    """Put every `step` where its parameter is: a graph cannot count on the host.
+
+    A state that was read from disk, or that another loop has made, may have it on the CPU.
+    """
+    for parameter, state in optimizer.state.items():
+        if "step" in state:
+            state["step"] = state["step"].to(parameter.device)
 
 
 @contextmanager

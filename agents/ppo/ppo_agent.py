@@ -121,16 +121,21 @@ class PPOAgent(BaseAgent):
         if self.device_loop is None:
             super().learn_from(batch)
             return
+        assert isinstance(self.source, DeviceSource), self.source
         started = time.perf_counter()
         report = self.device_loop.run(self.config.rollouts_per_epoch, self.hyperparameters)
         self.counters.timesteps += report.n_timesteps
         self.counters.vec_steps += report.n_vec_steps
         self.counters.updates += report.n_updates
-        self.counters.episodes += report.n_episodes
-        for key, value in report.metrics.items():
-            if not math.isfinite(value):
-                self.stop_diverged(key, value)
-        self.recorder.record_many(report.episode_metrics())
+        self.counters.episodes += report.episodes.n_episodes
+        # A loss that is not finite spoils everything after it: it is named first.
+        for key in sorted(report.metrics, key=lambda key: not key.startswith("train/loss/")):
+            if not math.isfinite(report.metrics[key]):
+                self.stop_diverged(key, report.metrics[key])
+        self.source.episodes.add(report.episodes)
+        self.recorder.record("train/roll/n_episodes", float(report.episodes.n_episodes))
+        if report.episodes.n_episodes:
+            self.recorder.record_many(self.source.episodes.metrics())
         self.recorder.record_many(report.metrics)
         self.recorder.record("train/time/update_seconds", time.perf_counter() - started)
         self.finish_epoch()

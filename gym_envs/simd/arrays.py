@@ -46,7 +46,6 @@ class SimdArrays(NamedTuple):
 
 
 _OUTPUTS = ("observation", "reward", "terminated", "truncated", "final_observation")
-N_ADDRESSES = 1 + len(SimdArrays._fields)
 
 
 def allocate_arrays(spec: ClassicSpec, n_envs: int) -> tuple[SimdArrays, SimdArrays]:

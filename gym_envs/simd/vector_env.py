@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import zlib
 from typing import Any, NoReturn
 
 import gymnasium as gym
@@ -312,7 +313,9 @@ class SimdVectorEnv(VectorEnv):
             CheckpointError: The state is of another number of environments.
         """
         if state.get("kind") != "simd":
-            observation, _ = self.reset(seed=0)
+            # The generators of the action spaces came from the run's own seed.
+            seed = zlib.crc32(repr(state["generators"]).encode())
+            observation, _ = self.reset(seed=seed)
             return observation, np.zeros(self.num_envs, dtype=np.bool_)
         saved = state["arrays"]
         assert state["env_id"] == self.env_id, (state["env_id"], self.env_id)

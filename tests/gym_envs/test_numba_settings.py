@@ -70,3 +70,10 @@ def test_compiling_is_announced_once():
     )
     assert done.stdout.split() == ["2", "2.0"]
     assert done.stderr.count("compiling for this machine") == 1, done.stderr
+
+
+def test_a_folder_that_a_person_chose_holds_code_by_its_sources_too(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    folder = choose_cache_folder()
+    assert folder.is_relative_to(tmp_path)
+    assert folder.name == source_fingerprint()

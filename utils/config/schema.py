@@ -92,8 +92,8 @@ class Config(BaseModel):
     n_workers: PositiveInteger | None = Field(
         default=None,
         description=(
-            "Worker processes, 1 to n_envs; null: one per core, at most n_envs. For simd: threads; "
-            "null: one."
+            "Worker processes, 1 to n_envs; null: one per core, at most n_envs. For simd: threads "
+            "of evaluations and of rollouts that are not compiled; null: one."
         ),
     )
     start_method: Literal["spawn", "forkserver", "fork"] = Field(

@@ -9,6 +9,7 @@ from gymnasium.vector import VectorEnv
 from torch.utils.data import DataLoader
 
 from utils.dataloaders.data_source import HookBatch
+from utils.device_rollouts import EpisodeWindow
 from utils.errors import CheckpointError
 
 
@@ -34,6 +35,8 @@ class DeviceSource:
         """
         self.env = env
         self.loop = loop
+        self.episodes = EpisodeWindow()
+        """The latest episodes that ended; who runs the loop adds to it."""
         self.has_started = False
         self.loader: DataLoader[HookBatch] = DataLoader(
             [HookBatch("iterations")],  # type: ignore[arg-type]
@@ -46,8 +49,12 @@ class DeviceSource:
         self.has_started = True
 
     def state_dict(self) -> dict[str, Any]:
-        """Return environments and loop."""
-        return {"env": self.env.get_state(), "loop": self.loop.state_dict()}  # type: ignore[attr-defined]
+        """Return environments, loop and latest episodes."""
+        return {
+            "env": self.env.get_state(),  # type: ignore[attr-defined]
+            "loop": self.loop.state_dict(),
+            "episodes": self.episodes.state_dict(),
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> int:
         """Restore what `state_dict` returned; returns how many environments could not be.
@@ -63,5 +70,6 @@ class DeviceSource:
             )
         _, restored = self.env.set_state(state["env"])  # type: ignore[attr-defined]
         self.loop.load_state_dict(state["loop"])
+        self.episodes.load_state_dict(state["episodes"])
         self.has_started = True
         return int(np.count_nonzero(~restored))

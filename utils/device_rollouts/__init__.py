@@ -8,6 +8,7 @@ from utils.device_rollouts.collector import (
     allocate_device_buffer,
 )
 from utils.device_rollouts.episode_sums import EpisodeSums, EpisodeTotals
+from utils.device_rollouts.episode_window import EpisodeWindow
 from utils.device_rollouts.evaluation import evaluate_on_device
 from utils.device_rollouts.shuffle import shuffled_passes
 
@@ -16,6 +17,7 @@ __all__ = [
     "DeviceRolloutBuffer",
     "EpisodeSums",
     "EpisodeTotals",
+    "EpisodeWindow",
     "TensorActionAdapter",
     "TensorEnv",
     "allocate_device_buffer",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from utils.config import load_config
-from utils.environment import resolve_reward_threshold
+from utils.environment import solved_threshold
 from utils.environment.families.standard import find_spec
 from utils.reports.sections import markdown_table
 from utils.reproduction.entries import SOURCES, Entry
@@ -67,9 +67,8 @@ def write_page(
 
 
 def _row(entry: Entry, summary: Summary) -> tuple[str, ...]:
-    # A config may ask for more before it stops; what counts as solved is the environment's affair.
-    config = load_config(entry.config_id).model_copy(update={"reward_threshold": None})
-    threshold = resolve_reward_threshold(config, find_spec(config.env_id))
+    config = load_config(entry.config_id)
+    threshold = solved_threshold(config, find_spec(config.env_id))
     goal, n_seeds = entry.goal, len(summary.seeds)
     return (
         entry.config_id,
@@ -102,6 +101,8 @@ def _explanation(rows: Sequence[tuple[Entry, Summary]], first_seed: int) -> list
         "*timesteps* and *wall time*: mean of one training, test included; a training may stop at",
         "its threshold, before its budget.",
     ]
+    remarks = [f"- {entry.config_id}: {entry.remark}" for entry, _ in rows if entry.remark]
+    lines += ["", *remarks] if remarks else []
     unfinished = {e.config_id: s.n_unfinished for e, s in rows if s.n_unfinished}
     if unfinished:
         counted = ", ".join(f"{name} {n}" for name, n in unfinished.items())

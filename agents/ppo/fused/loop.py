@@ -22,6 +22,7 @@ from agents.ppo.fused.iteration import (
 from agents.ppo.fused.layout import parameter_views, policy_layout
 from gym_envs.torch_envs import TorchVectorEnv
 from utils.config import PPOConfig
+from utils.device_rollouts import EpisodeTotals
 from utils.normalization.observation import StaticNormalizer
 from utils.policy_factory import ActorCritic
 from utils.seeding import derive_seed
@@ -246,11 +247,13 @@ class FusedLoop:
             n_timesteps=n_vec_steps * iteration.n_envs,
             n_vec_steps=n_vec_steps,
             n_updates=n_iterations * iteration.n_updates,
-            n_episodes=int(episodes[1]),
-            return_sum=episodes[0],
-            return_min=episodes[2],
-            return_max=episodes[3],
-            length_sum=episodes[4],
+            episodes=EpisodeTotals(
+                n_episodes=int(episodes[1]),
+                return_sum=episodes[0],
+                return_min=episodes[2],
+                return_max=episodes[3],
+                length_sum=episodes[4],
+            ),
             metrics=_metrics(totals, n_iterations * iteration.n_updates, hyperparameters),
         )
 

@@ -10,7 +10,8 @@ import torch
 from agents.base_agent import hyperparameters_at
 from tests.helpers.agents import make_agent, train_epochs
 from utils.dataloaders import UpdateBatch
-from utils.device_rollouts import shuffled_passes
+from utils.device_rollouts import EpisodeWindow, shuffled_passes
+from utils.errors import DivergedError
 
 SETTINGS = {
     "vectorization": "torch",
@@ -73,7 +74,10 @@ def test_an_iteration_is_the_ordinary_rollout_and_update(env_id, changes):
     ):
         torch.testing.assert_close(ours, theirs, rtol=2e-4, atol=2e-6, msg=name)
     metrics = ordinary.recorder.flush()
-    compared = {**report.episode_metrics(), **report.metrics}
+    window = EpisodeWindow()
+    window.add(report.episodes)
+    counted = {"train/roll/n_episodes": report.episodes.n_episodes}
+    compared = {**counted, **window.metrics(), **report.metrics}
     assert compared.keys() == metrics.keys() - {"train/time/rollout_seconds"} - {
         "train/time/update_seconds"
     }
@@ -81,7 +85,7 @@ def test_an_iteration_is_the_ordinary_rollout_and_update(env_id, changes):
         assert value == pytest.approx(metrics[key], rel=1e-3, abs=1e-5), key
     assert report.n_timesteps == ordinary.counters.timesteps == 120
     assert report.n_updates == ordinary.counters.updates == 12
-    assert report.n_episodes == ordinary.counters.episodes
+    assert report.episodes.n_episodes == ordinary.counters.episodes
 
 
 def test_a_run_of_several_iterations_reports_means_over_them():
@@ -90,9 +94,10 @@ def test_a_run_of_several_iterations_reports_means_over_them():
         agent.source.reset(seed=1)
     singles = [one.device_loop.run(1, one.hyperparameters) for _ in range(3)]
     together = many.device_loop.run(3, many.hyperparameters)
-    assert together.n_episodes == sum(report.n_episodes for report in singles) > 0
-    assert together.return_sum == sum(report.return_sum for report in singles)
-    assert together.return_min == min(report.return_min for report in singles)
+    episodes = [report.episodes for report in singles]
+    assert together.episodes.n_episodes == sum(e.n_episodes for e in episodes) > 0
+    assert together.episodes.return_sum == sum(e.return_sum for e in episodes)
+    assert together.episodes.return_min == min(e.return_min for e in episodes)
     assert together.n_vec_steps == 60
     for key, value in together.metrics.items():
         mean = sum(report.metrics[key] for report in singles) / 3
@@ -204,3 +209,21 @@ def test_the_reward_scale_reaches_the_learner_and_no_reported_return():
     assert agent.device_loop.iteration.buffer.reward.eq(0.25).all()
     assert row["train/roll/learner_reward_mean"] == pytest.approx(0.25)
     assert row["train/roll/ep_rew_mean"] == row["train/roll/ep_len_mean"]
+
+
+def test_training_episodes_are_told_over_the_last_hundred_not_over_an_epochs():
+    agent = make_agent("CartPole-v1", **SETTINGS | {"max_episode_steps": 500, "policy_lr": 1e-9})
+    rows = train_epochs(agent, 60)
+    assert agent.counters.episodes > 200
+    told = [row for row in rows[-20:] if "train/roll/ep_rew_mean" in row]
+    assert len(told) > 5
+    # Single epochs end 0 to a few episodes here, of 9 to 60 steps; a hundred have a steady mean.
+    means = [row["train/roll/ep_rew_mean"] for row in told]
+    assert max(means) - min(means) < 6.0
+    assert all(row["train/roll/ep_rew_min"] < 14 for row in told)
+
+
+def test_a_loss_that_is_not_finite_is_named_before_what_it_spoils():
+    agent = make_agent("CartPole-v1", **SETTINGS | {"policy_lr": 1e30, "rollouts_per_epoch": 3})
+    with pytest.raises(DivergedError, match="train/loss/"):
+        train_epochs(agent, 2)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from agents.ppo.eager_loop import EagerLoop
-from agents.ppo.graph_loop import GraphLoop, why_not_graph
+from agents.ppo.graph_loop import GraphLoop, move_step_counts, why_not_graph
 from tests.helpers.agents import make_agent, train_epochs
 from tests.helpers.refuse_reading import RefuseReading
 from utils.schedules import ScheduleSpec
@@ -155,3 +155,12 @@ def test_capturing_changes_nothing_that_is_trained():
         assert ours.equal(theirs)
     for kept in agent.optimizer.state.values():
         assert not any(bool(value.any()) for value in kept.values())
+
+
+def test_step_counts_go_where_their_parameters_are():
+    # A device without numbers stands in for a GPU.
+    parameter = torch.nn.Parameter(torch.zeros(3, device="meta"))
+    optimizer = torch.optim.AdamW([parameter], lr=1e-3)
+    optimizer.state[parameter] = {"step": torch.tensor(7.0), "exp_avg": torch.zeros(3)}
+    move_step_counts(optimizer)
+    assert optimizer.state[parameter]["step"].device.type == "meta"

@@ -209,7 +209,7 @@ def test_states_of_other_environments():
         CheckpointError, match=r"of 3 environments .*, not of 4: resume with n_envs"
     ):
         SimdVectorEnv("CartPole-v1", 4).set_state(env.get_state())
-    observation, restored = env.set_state({"environments": [], "n_steps": 3})
+    observation, restored = env.set_state({"environments": [], "generators": {}})
     assert not restored.any()
     assert observation.shape == (3, 4)
 
@@ -394,3 +394,16 @@ def test_a_second_process_compiles_nothing_and_says_nothing(tmp_path):
     assert first.stderr.count("compiling for this machine") == 1
     assert second.stdout.split() == ["2", "0"]
     assert second.stderr == ""
+
+
+def test_new_episodes_in_place_of_a_state_of_another_kind_follow_from_the_runs_seed():
+    def observation_after(seed):
+        spaces = SimdVectorEnv("CartPole-v1", 3)
+        spaces.reset(seed=seed)  # seeds the action spaces, as every vector env does
+        foreign = {"environments": [], "generators": spaces.get_state()["generators"]}
+        observation, restored = SimdVectorEnv("CartPole-v1", 3).set_state(foreign)
+        assert not restored.any()
+        return observation
+
+    assert np.array_equal(observation_after(1), observation_after(1))
+    assert not np.array_equal(observation_after(1), observation_after(2))

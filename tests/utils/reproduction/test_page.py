@@ -24,7 +24,7 @@ def result(seed, mean, n_unfinished=0):
 
 def page(n_unfinished=0, **options):
     entry = Entry("CartPole-v1:ppo", 2, 475.0, (Published("RL Zoo", 500.0, 0.0, "100k"),))
-    other = Entry("Taxi-v4:ppo", 2, None)
+    other = Entry("Taxi-v4:ppo", 2, None, remark="it was rained upon.")
     rows = [
         (entry, summarize([result(1, 500.0, n_unfinished), result(2, 470.0, n_unfinished)])),
         (other, summarize([result(1, 7.5)])),
@@ -85,3 +85,7 @@ def test_a_trial_says_so():
 def test_unfinished_episodes_are_told():
     assert "did not end in time" not in page()
     assert "in no mean:** CartPole-v1:ppo 4." in page(n_unfinished=1)
+
+
+def test_what_a_reader_must_know_of_a_row_is_told():
+    assert "- Taxi-v4:ppo: it was rained upon.\n" in page()

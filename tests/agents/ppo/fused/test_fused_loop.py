@@ -7,6 +7,7 @@ import torch
 
 from gym_envs.torch_envs import TorchVectorEnv
 from tests.helpers.fused_loops import DEVICE, HYPERPARAMETERS, FusedLoop, flatten, make_loop
+from utils.device_rollouts import EpisodeTotals
 
 pytestmark = [pytest.mark.gpu] if DEVICE == "cuda" else []
 needs_gpu = pytest.mark.skipif(DEVICE != "cuda", reason="needs a CUDA device")
@@ -92,10 +93,8 @@ def test_episodes_are_told_once():
     env = loop.iteration.env
     env.elapsed.fill_(490)  # all are truncated at the tenth step
     report = loop.run(1, HYPERPARAMETERS)
-    assert report.n_episodes == 8
-    assert report.length_sum == 8 * 500
-    assert (report.return_sum, report.return_min, report.return_max) == (80.0, 10.0, 10.0)
-    assert loop.run(1, HYPERPARAMETERS).n_episodes < 8
+    assert report.episodes == EpisodeTotals(8, 80.0, 10.0, 10.0, 8 * 500)
+    assert loop.run(1, HYPERPARAMETERS).episodes.n_episodes < 8
 
 
 def test_the_learner_is_paid_in_scaled_rewards_and_episodes_are_told_in_raw_ones():
@@ -103,7 +102,7 @@ def test_the_learner_is_paid_in_scaled_rewards_and_episodes_are_told_in_raw_ones
     loop.iteration.env.elapsed.fill_(499)
     report = loop.run(1, HYPERPARAMETERS)
     assert report.metrics["train/roll/learner_reward_mean"] == 0.25
-    assert (report.n_episodes, report.return_sum) == (8, 8.0)
+    assert (report.episodes.n_episodes, report.episodes.return_sum) == (8, 8.0)
 
 
 def test_the_environment_must_have_been_reset():
@@ -156,8 +155,8 @@ def test_policies_learn(env_id, at_first, at_last):
     means = []
     for _ in range(15):
         report = loop.run(10, hyperparameters)
-        if report.n_episodes:
-            means.append(report.return_sum / report.n_episodes)
+        if report.episodes.n_episodes:
+            means.append(report.episodes.return_sum / report.episodes.n_episodes)
     assert means[0] < at_first
     assert means[-1] > at_last
 
