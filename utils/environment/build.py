@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from gym_wrappers import EnvWrapperRegistry
 from utils.environment.families import classic, standard
+from utils.environment.families.family import Family, load
+from utils.environment.families.table import family_of
 from utils.environment.recipe import EnvRecipe
 from utils.errors import ConfigError
 from utils.vector_envs import (
@@ -48,8 +50,9 @@ def build_env(  # noqa: PLR0913 - one keyword per config key
         n_envs: Number of environments, at least 1.
         vectorization: "sync" steps them in this process, "async" in worker processes, "simd" the
             classic ones in one compiled call; "torch" keeps those as tensors on `device`; "auto"
-            takes "simd" where it does the same, processes for environments so slow that they pay,
-            else "sync". "native" is for families with vector environments of their own.
+            takes "simd" or "native" where they do the same, processes for environments that are
+            slow or cannot share one, else "sync". "native" is the vector environment that the
+            family ships itself.
         env_kwargs: Arguments of the environment's constructor.
         env_wrappers: `{id: Name, **kwargs}` each, innermost first.
         max_episode_steps: Time limit in steps instead of the environment's own.
@@ -68,16 +71,23 @@ def build_env(  # noqa: PLR0913 - one keyword per config key
         ConfigError: An unknown id, wrapper or argument, or an option that does not fit.
         MissingDependencyError: An optional package is needed.
     """
-    options = classic.changed_options(
-        env_kwargs=env_kwargs,
-        env_wrappers=env_wrappers,
-        grayscale_obs=grayscale_obs,
-        resize_obs=resize_obs,
-        frame_stack=frame_stack,
-        channel_order=channel_order,
-    )
+    options = {
+        "env_kwargs": dict(env_kwargs or {}),
+        "env_wrappers": tuple(env_wrappers),
+        "grayscale_obs": grayscale_obs,
+        "resize_obs": resize_obs,
+        "frame_stack": frame_stack,
+        "channel_order": channel_order,
+    }
+    family = family_of(env_id)
+    family.make_known(env_id)
     chosen = _resolve_vectorization(
-        vectorization, env_id=env_id, n_envs=n_envs, render_mode=render_mode, options=options
+        vectorization,
+        env_id=env_id,
+        family=family,
+        n_envs=n_envs,
+        render_mode=render_mode,
+        options=options,
     )
     array_arguments = {
         "n_envs": n_envs,
@@ -88,6 +98,9 @@ def build_env(  # noqa: PLR0913 - one keyword per config key
         return classic.build_torch_env(env_id, device=device, **array_arguments)
     if chosen == "simd":
         return classic.build_simd_env(env_id, n_threads=n_workers, **array_arguments)
+    if chosen == "native":
+        build_native = load(f"{family.native}:build_native")
+        return build_native(env_id, n_threads=n_workers, **array_arguments)
     spec = standard.find_spec(env_id)
     recipe = EnvRecipe(
         spec=spec,
@@ -104,14 +117,14 @@ def build_env(  # noqa: PLR0913 - one keyword per config key
             frame_stack=frame_stack,
             channel_order=channel_order,
         ),
-        "timeout_sets_terminated": standard.timeout_sets_terminated(env_id),
+        "timeout_sets_terminated": family.timeout_sets_terminated,
     }
     if chosen == "sync":
         return InProcessVectorEnv([recipe] * n_envs, **shared)
     return SubprocessVectorEnv(
         [recipe] * n_envs,
         **shared,
-        n_workers=n_workers,
+        n_workers=n_envs if family.one_per_process else n_workers,
         start_method=start_method,
         env_timeout_seconds=env_timeout_seconds,
     )
@@ -162,22 +175,47 @@ def _resolve_vectorization(
     vectorization: str,
     *,
     env_id: str,
+    family: Family,
     n_envs: int,
     render_mode: str | None,
     options: Mapping[str, Any],
 ) -> str:
-    """Return "sync", "async", "simd" or "torch"."""
+    """Return "sync", "async", "native", "simd" or "torch".
+
+    Raises:
+        ConfigError: What is asked for does not exist, or the family has no such thing.
+    """
     if vectorization not in _CHOICES:
         raise ConfigError(f"vectorization: '{vectorization}' is not one of {', '.join(_CHOICES)}")
-    if vectorization == "native":
+    if vectorization == "sync" and family.one_per_process and n_envs > 1:
         raise ConfigError(
-            "vectorization: native: no environment here ships a vector environment of its own yet; "
-            "use vectorization: auto"
+            f"vectorization: sync: {family.name} runs one environment in a process, and n_envs is "
+            f"{n_envs}; use vectorization: auto"
         )
-    if render_mode is not None and vectorization in ("auto", "simd", "torch"):
-        return "sync"  # arrays have no pictures
+    if vectorization in ("sync", "async"):
+        return vectorization
+    if vectorization == "native":
+        reason = _why_not_native(family, env_id, options=options)
+        if reason is not None:
+            raise ConfigError(f"vectorization: native: {reason}; use vectorization: auto")
+    if render_mode is not None:  # arrays have no pictures
+        return "async" if family.one_per_process and n_envs > 1 else "sync"
     if vectorization != "auto":
         return vectorization
+    return _fastest(env_id, family=family, n_envs=n_envs, options=options)
+
+
+def _fastest(env_id: str, *, family: Family, n_envs: int, options: Mapping[str, Any]) -> str:
     if classic.why_not_arrays(env_id, options=options) is None:
         return "simd"
-    return "async" if n_envs > 1 and standard.is_slow(env_id) else "sync"
+    if _why_not_native(family, env_id, options=options) is None:
+        return "native"
+    if family.one_per_process:
+        return "async"  # the only way to train and to evaluate at once
+    return "async" if n_envs > 1 and family.is_slow else "sync"
+
+
+def _why_not_native(family: Family, env_id: str, *, options: Mapping[str, Any]) -> str | None:
+    if family.native is None:
+        return f"{family.name} ships no vector environment of its own"
+    return load(f"{family.native}:why_not_native")(env_id, options=options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from gym_envs.torch_envs import TorchVectorEnv
 
 _OWN_MODULE = "gymnasium.envs.classic_control"
+# Values that ask for nothing, beside those that are false or empty.
+_NEUTRAL = {"frame_stack": (1,), "channel_order": ("auto", "none")}
 
 
 def why_not_arrays(env_id: str, *, options: Mapping[str, Any]) -> str | None:
@@ -21,8 +23,7 @@ def why_not_arrays(env_id: str, *, options: Mapping[str, Any]) -> str | None:
 
     Args:
         env_id: Gymnasium id.
-        options: Config key -> value of what changes the environment or its observations; a value
-            that is false or empty asks for nothing.
+        options: Config key -> value of what changes the environment or its observations.
     """
     from gym_envs.physics import has_classic_spec, list_classic_specs
 
@@ -32,7 +33,7 @@ def why_not_arrays(env_id: str, *, options: Mapping[str, Any]) -> str | None:
     registered = gym.spec(env_id)
     if not str(registered.entry_point).startswith(_OWN_MODULE) or registered.additional_wrappers:
         return f"{env_id} is registered as another environment than Gymnasium's"
-    unfit = [key for key, value in options.items() if value]
+    unfit = [key for key, value in options.items() if value and value not in _NEUTRAL.get(key, ())]
     return f"it takes no {', '.join(unfit)}" if unfit else None
 
 
@@ -103,23 +104,3 @@ def _refuse_unfit(vectorization: str, env_id: str, options: Mapping[str, Any]) -
     reason = why_not_arrays(env_id, options=options)
     if reason is not None:
         raise ConfigError(f"vectorization: {vectorization}: {reason}; use vectorization: auto")
-
-
-def changed_options(
-    *,
-    env_kwargs: Mapping[str, Any] | None,
-    env_wrappers: Sequence[Mapping[str, Any]],
-    grayscale_obs: bool,
-    resize_obs: Sequence[int] | None,
-    frame_stack: int,
-    channel_order: str,
-) -> dict[str, Any]:
-    """Return the options as `why_not_arrays` reads them."""
-    return {
-        "env_kwargs": env_kwargs,
-        "env_wrappers": env_wrappers,
-        "grayscale_obs": grayscale_obs,
-        "resize_obs": resize_obs,
-        "frame_stack": frame_stack > 1,
-        "channel_order": channel_order in ("first", "last"),
-    }

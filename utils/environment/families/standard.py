@@ -10,15 +10,9 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 
+from utils.environment.families.table import family_of
 from utils.errors import ConfigError, MissingDependencyError
 from utils.vector_envs.base_vector_env import one_line
-
-# Our extra with the packages that the environments of a Gymnasium folder need.
-_EXTRAS = {"gymnasium.envs.box2d": "box2d"}
-# Environments whose own time-out arrives as terminated and truncated at once.
-_TIMEOUT_SETS_TERMINATED = ("Vizdoom",)
-# Environments that cost so much per step that worker processes pay on a few cores.
-_SLOW_PREFIXES = ("CarRacing",)
 
 
 def find_spec(env_id: str) -> EnvSpec:
@@ -75,27 +69,12 @@ def _needs_package(
 ) -> MissingDependencyError | ConfigError:
     """Name the package whose import failed: Gymnasium's text names the one it was written for."""
     cause = error.__cause__
-    if isinstance(cause, ModuleNotFoundError) and cause.name:
-        for folder, extra in _EXTRAS.items():
-            if str(spec.entry_point).startswith(folder):
-                package = cause.name.partition(".")[0]
-                return MissingDependencyError(package, extra=extra, needed_for=spec.id)
+    extra = family_of(spec.id).extra
+    if extra is not None and isinstance(cause, ModuleNotFoundError) and cause.name:
+        package = cause.name.partition(".")[0]
+        return MissingDependencyError(package, extra=extra, needed_for=spec.id)
     reason = f" ({one_line(cause)})" if cause else ""
     return ConfigError(f"env_id: {spec.id} needs a package: {one_line(error)}{reason}")
-
-
-def timeout_sets_terminated(env_id: str) -> bool:
-    """Say whether the environment reports a time-out as both terminated and truncated."""
-    return env_id.rpartition(":")[2].startswith(_TIMEOUT_SETS_TERMINATED)
-
-
-def is_slow(env_id: str) -> bool:
-    """Say whether a step costs so much that worker processes pay.
-
-    A vector step over processes costs some 50 microseconds more, and the cores share the work.
-    On 2 cores CarRacing gains a factor of 1.7, LunarLander nothing, and CartPole loses one of 2.
-    """
-    return env_id.rpartition(":")[2].startswith(_SLOW_PREFIXES)
 
 
 def _refuse_unknown_kwargs(spec: EnvSpec, kwargs: dict[str, Any]) -> None:

@@ -59,8 +59,8 @@ def test_threads_beyond_the_machine_are_refused():
         build_env("CartPole-v1", n_envs=2, vectorization="simd", n_workers=10_000)
 
 
-def test_native_says_that_no_family_has_one():
-    with pytest.raises(ConfigError, match=r"native: no environment here ships .* use .*: auto"):
+def test_native_says_which_family_has_none():
+    with pytest.raises(ConfigError, match=r"native: Gymnasium ships no vector .* use .*: auto"):
         build_env("CartPole-v1", n_envs=2, vectorization="native")
 
 
