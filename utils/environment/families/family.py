@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -47,11 +48,17 @@ class Family:
             MissingDependencyError: A package that it needs is not installed.
         """
         for package in self.packages:
-            if importlib.util.find_spec(package) is None:
+            if not _is_installed(package):
                 assert self.extra is not None, self
                 raise MissingDependencyError(package, extra=self.extra, needed_for=env_id)
         if self.register is not None:
             load(self.register)()
+
+
+def _is_installed(package: str) -> bool:
+    if package in sys.modules:
+        return sys.modules[package] is not None
+    return importlib.util.find_spec(package) is not None
 
 
 def load(path: str) -> Callable[..., Any]:
