@@ -367,6 +367,8 @@ class BaseAgent(LightningModule):
         record("val/roll/ep_rew_best", self.best_return)
         if result.std is not None:
             record("val/roll/ep_rew_std", result.std)
+        for name, mean in result.metrics.items():
+            record(f"val/env/{name}", mean)
 
     # -- stopping and saved state ---------------------------------------------------------------
 

@@ -35,6 +35,8 @@ def record_rollout(
         record("train/roll/ep_rew_min", min(returns))
         record("train/roll/ep_rew_max", max(returns))
         record("train/roll/ep_len_mean", sum(lengths) / len(lengths))
+    for name, mean in summary.episode_metrics.items():
+        record(f"train/env/{name}", mean)
     samples, advantage = buffer.samples, advantage[is_valid]
     record("train/adv/mean", float(advantage.mean()))
     record("train/adv/std", float(advantage.std(correction=0)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,8 @@ class RolloutSummary:
     episode_lengths: list[int]
     last_returns: list[float]
     """Returns of the episodes that ended in this rollout."""
+    episode_metrics: dict[str, float] = field(default_factory=dict)
+    """Means of what the environments tell of their latest episodes, by name."""
 
 
 class Collector:
@@ -179,6 +181,7 @@ class Collector:
             last_returns=returns,
             episode_returns=list(tracker.window_returns),
             episode_lengths=list(tracker.window_lengths),
+            episode_metrics=tracker.window_metrics.means(),
         )
 
     def state_dict(self) -> dict[str, Any]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+from utils.rollouts.episode_metrics import MetricsWindow, pick_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +22,8 @@ class FinishedEpisodes:
     """(K,) float64, undiscounted sum of raw rewards."""
     lengths: np.ndarray
     """(K,) int64, environment steps."""
+    metrics: dict[str, np.ndarray] = field(default_factory=dict)
+    """(K,) float64 by name: what the environments tell of these episodes, NaN where nothing."""
 
 
 class EpisodeTracker:
@@ -35,9 +40,15 @@ class EpisodeTracker:
         self._lengths = np.zeros(n_envs, dtype=np.int64)
         self.window_returns: deque[float] = deque(maxlen=window)
         self.window_lengths: deque[int] = deque(maxlen=window)
+        self.window_metrics = MetricsWindow(window)
 
     def update(
-        self, raw_reward: np.ndarray, over: np.ndarray, *, is_counted: np.ndarray | None = None
+        self,
+        raw_reward: np.ndarray,
+        over: np.ndarray,
+        *,
+        is_counted: np.ndarray | None = None,
+        metrics: Mapping[str, np.ndarray] | None = None,
     ) -> FinishedEpisodes | None:
         """Take in one vector step.
 
@@ -45,6 +56,7 @@ class EpisodeTracker:
             raw_reward: (N,) rewards of the environments' own.
             over: (N,) bool, the episode ended with this step.
             is_counted: (N,) bool, whose episodes are told of and kept; all if None.
+            metrics: (N,) float64 by name, what the environments tell of episodes that ended.
 
         Returns:
             The counted episodes that ended, or None.
@@ -54,7 +66,13 @@ class EpisodeTracker:
         if not over.any():
             return None
         counted = np.flatnonzero(over if is_counted is None else over & is_counted)
-        finished = FinishedEpisodes(counted, self._returns[counted], self._lengths[counted])
+        finished = FinishedEpisodes(
+            counted,
+            self._returns[counted],
+            self._lengths[counted],
+            pick_rows(metrics or {}, counted),
+        )
+        self.window_metrics.extend(finished.metrics)
         self.window_returns.extend(finished.returns.tolist())
         self.window_lengths.extend(finished.lengths.tolist())
         self._returns[over] = 0.0
@@ -88,6 +106,7 @@ class EpisodeTracker:
             "lengths": self._lengths.tolist(),
             "window_returns": list(self.window_returns),
             "window_lengths": list(self.window_lengths),
+            "window_metrics": self.window_metrics.state_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -98,3 +117,5 @@ class EpisodeTracker:
         self.window_returns.extend(state["window_returns"])
         self.window_lengths.clear()
         self.window_lengths.extend(state["window_lengths"])
+        # States of earlier versions hold none.
+        self.window_metrics.load_state_dict(state.get("window_metrics", {}))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from gymnasium.vector import VectorEnv
 
 from utils.policy_factory import ActorCritic
+from utils.rollouts.episode_metrics import mean_metrics
 from utils.rollouts.episode_stats import FinishedEpisodes
 from utils.rollouts.stepper import Stepper
 from utils.statistics import mean_half_width
@@ -27,6 +28,8 @@ class EvaluationResult:
     seconds: float
     seed: int
     is_deterministic: bool
+    metrics: dict[str, float] = field(default_factory=dict)
+    """Means of what the environments tell of these episodes, by name."""
 
     @property
     def mean(self) -> float | None:
@@ -67,6 +70,7 @@ class EpisodeLedger:
         self._running = np.zeros(n_envs, dtype=np.int64)
         self._returns: list[list[float]] = [[] for _ in range(n_envs)]
         self._lengths: list[list[int]] = [[] for _ in range(n_envs)]
+        self._metrics: dict[str, list[float]] = {}
 
     @property
     def is_full(self) -> bool:
@@ -78,10 +82,12 @@ class EpisodeLedger:
         self._running += 1
         if finished is not None:
             self._running[finished.env_index] = 0
-            for i, episode_return, length in zip(
-                finished.env_index, finished.returns, finished.lengths, strict=True
+            for k, (i, episode_return, length) in enumerate(
+                zip(finished.env_index, finished.returns, finished.lengths, strict=True)
             ):
                 if self._remaining[i] > 0:
+                    for name, values in finished.metrics.items():
+                        self._metrics.setdefault(name, []).append(float(values[k]))
                     self._returns[i].append(float(episode_return))
                     self._lengths[i].append(int(length))
                     self._remaining[i] -= 1
@@ -98,6 +104,7 @@ class EpisodeLedger:
             seconds=seconds,
             seed=seed,
             is_deterministic=deterministic,
+            metrics=mean_metrics(self._metrics),
         )
 
 

@@ -102,7 +102,9 @@ class Stepper:
         if over is None:
             over = terminated | truncated
         raw_reward = infos.get("raw_reward", reward)
-        finished = self.tracker.update(raw_reward, over, is_counted=is_counted)
+        finished = self.tracker.update(
+            raw_reward, over, is_counted=is_counted, metrics=infos.get("episode_metrics")
+        )
         return Outcome(reward, terminated, truncated, over, infos, finished)
 
     def _check_finite(

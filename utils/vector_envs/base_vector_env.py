@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from typing_extensions import override
 
-from utils.errors import CheckpointError, EnvironmentFailedError
+from utils.errors import CheckpointError, ConfigError, EnvironmentFailedError
 from utils.vector_envs.step_arrays import StepArrays
 
 _DEFAULT_RENDER_FPS = 30
@@ -66,13 +66,32 @@ def read_facts(env: gym.Env, *, env_id: str) -> EnvFacts:
     spec = env.spec
     return EnvFacts(
         env_id=env_id,
-        max_episode_steps=None if spec is None else spec.max_episode_steps,
+        max_episode_steps=_step_limit(env, env_id=env_id),
         reward_threshold=None if spec is None else spec.reward_threshold,
         render_fps=int(env.metadata.get("render_fps") or _DEFAULT_RENDER_FPS),
         render_mode=env.render_mode,
         reports_raw_reward=find_reward_source(env) is not None,
         reports_episode_over=find_termination_source(env) is not None,
     )
+
+
+def _step_limit(env: gym.Env, *, env_id: str) -> int | None:
+    """Return the limit set from outside, or the one that the environment says it has itself.
+
+    An environment whose episodes end after a number of steps by its own rules has that number in
+    its attribute `max_episode_steps`.
+
+    Raises:
+        ConfigError: A limit was set that is longer than the environment's own episodes.
+    """
+    own = getattr(env.unwrapped, "max_episode_steps", None)
+    limit = None if env.spec is None else env.spec.max_episode_steps
+    if own is not None and limit is not None and limit > own:
+        raise ConfigError(
+            f"max_episode_steps: {limit} has no effect: {env_id} ends its episodes itself after "
+            f"{own} steps; an argument of the environment (env_kwargs) may change that"
+        )
+    return own if limit is None else limit
 
 
 class BaseVectorEnv(VectorEnv):
@@ -86,7 +105,9 @@ class BaseVectorEnv(VectorEnv):
     Where something ended, `infos["final_obs"]` is shaped like the observation, and its rows count
     where `infos["_final_obs"]` (N,) bool is true. `infos["raw_reward"]` (N,) float64 is there
     when a wrapper changes the reward, `infos["episode_over"]` (N,) bool when a wrapper changes
-    where episodes end. Actions are values of `action_space` itself: a Discrete space with a start
+    where episodes end. `infos["episode_metrics"]` is there when an environment told of an episode
+    that ended (`info["episode_metrics"]`, numbers by name): (N,) float64 by name, NaN where none
+    did. Actions are values of `action_space` itself: a Discrete space with a start
     gets start, start + 1, ...
 
     Attributes:

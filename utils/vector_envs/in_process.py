@@ -18,6 +18,7 @@ from utils.vector_envs.base_vector_env import (
     read_facts,
 )
 from utils.vector_envs.episode_log import EpisodeLog
+from utils.vector_envs.episode_metrics import EPISODE_METRICS, EpisodeMetrics
 from utils.vector_envs.observation_steps import ObservationOptions, resolve_leaf_steps
 from utils.vector_envs.row_writer import RowWriter
 from utils.vector_envs.spaces import check_action_space, combine_spaces, flatten_leaves
@@ -97,6 +98,7 @@ class InProcessVectorEnv(BaseVectorEnv):
         )
         self._writer = None if is_plain else RowWriter(self.leaf_steps, n_envs)
         self._log = EpisodeLog(n_envs)
+        self._episode_metrics = EpisodeMetrics(n_envs)
         self.final_frames: list[Any] = [None] * n_envs
         self._n_steps = 0
         self._is_started = False
@@ -134,12 +136,15 @@ class InProcessVectorEnv(BaseVectorEnv):
         self._log.append(actions)
         arrays, rows = self._next_arrays()
         has_done = self._step_envs(arrays, rows, actions)
+        infos = self._build_infos(arrays, has_done=has_done)
+        if has_done and (metrics := self._episode_metrics.columns()):
+            infos[EPISODE_METRICS] = metrics
         return (
             self._assemble(arrays.observations),
             arrays.rewards,
             arrays.terminated,
             arrays.truncated,
-            self._build_infos(arrays, has_done=has_done),
+            infos,
         )
 
     def _step_envs(self, arrays: StepArrays, rows: Any, actions: np.ndarray) -> bool:
@@ -147,16 +152,18 @@ class InProcessVectorEnv(BaseVectorEnv):
         rewards, has_sources = arrays.rewards, self._has_sources
         arrays.terminated.fill(False)
         arrays.truncated.fill(False)
+        self._episode_metrics.clear()
         self._n_steps += 1
         has_done = False
         i = 0
         try:
             for i, (step, action) in enumerate(zip(self._step_functions, actions, strict=True)):
-                rows[i], rewards[i], terminated, truncated, _ = step(action)
+                rows[i], rewards[i], terminated, truncated, info = step(action)
                 if has_sources:
                     self._read_sources(i, arrays, is_done=terminated or truncated)
                 if terminated or truncated:
                     has_done = True
+                    self._episode_metrics.take(i, info)
                     self._end_episode(i, arrays, rows, terminated, truncated)
         except EnvironmentFailedError:
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import pickle
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from typing_extensions import override
 
 from utils.errors import EnvironmentFailedError
 from utils.vector_envs.base_vector_env import BaseVectorEnv
+from utils.vector_envs.episode_metrics import EPISODE_METRICS, join_columns
 from utils.vector_envs.observation_steps import ObservationOptions
 from utils.vector_envs.step_arrays import SharedLayout, StepArrays
 from utils.vector_envs.worker import SOME_DONE, STEP, WorkerTask
@@ -135,13 +137,25 @@ class SubprocessVectorEnv(BaseVectorEnv):
         arrays = self._next_arrays()
         self._refuse_if_closed()
         answers = self._pool.exchange(STEP + bytes([self._turn]))
+        has_done = any(answer[:1] == SOME_DONE for answer in answers)
+        infos = self._build_infos(arrays, has_done=has_done)
+        if has_done and (metrics := self._read_metrics(answers)):
+            infos[EPISODE_METRICS] = metrics
         return (
             self._assemble(arrays.observations),
             arrays.rewards,
             arrays.terminated,
             arrays.truncated,
-            self._build_infos(arrays, has_done=SOME_DONE in answers),
+            infos,
         )
+
+    def _read_metrics(self, answers: list[bytes]) -> dict[str, np.ndarray]:
+        parts = (
+            (chunk, pickle.loads(answer[1:]))
+            for chunk, answer in zip(self._chunks, answers, strict=True)
+            if len(answer) > 1
+        )
+        return join_columns(parts, self.num_envs)
 
     @override
     def get_state(self) -> dict[str, Any]:

@@ -19,6 +19,7 @@ import gymnasium as gym
 import numpy as np
 
 from utils.errors import UserError
+from utils.vector_envs.episode_metrics import EPISODE_METRICS
 from utils.vector_envs.in_process import InProcessVectorEnv
 from utils.vector_envs.observation_steps import ObservationOptions
 from utils.vector_envs.step_arrays import SharedLayout
@@ -28,7 +29,8 @@ STEP, CALL = b"s", b"c"
 # Sent to a whole process group by a terminal or a job scheduler; the parent alone decides what they
 # mean. A worker ends when its connection is closed, when the parent dies, or by SIGKILL.
 IGNORED_SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
-# First byte of an answer. After a step none or some episodes ended; a call returned a pickled
+# First byte of an answer. After a step none or some episodes ended (what the environments tell of
+# those follows, pickled, if anything); a call returned a pickled
 # VALUE; anything else is a FAILURE, a pickled Failure.
 NONE_DONE, SOME_DONE, VALUE, FAILURE = b"n", b"d", b"v", b"f"
 
@@ -159,7 +161,10 @@ class _Server:
     def _step(self, message: bytes) -> bytes:
         self.env.set_turn(message[1])
         infos = self.env.step(self._actions)[-1]
-        return SOME_DONE if "final_obs" in infos else NONE_DONE
+        if "final_obs" not in infos:
+            return NONE_DONE
+        metrics = infos.get(EPISODE_METRICS)
+        return SOME_DONE if metrics is None else SOME_DONE + pickle.dumps(metrics)
 
     def _call(self, message: bytes) -> bytes:
         name, arguments = pickle.loads(message[1:])
