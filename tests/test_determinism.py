@@ -45,6 +45,7 @@ def learnt(run: Run) -> dict[str, object]:
     [
         ("CartPole-v1:ppo", NORMALIZED),
         ("Pendulum-v1:ppo", {}),
+        ("CartPole-v1:ppo", {"vectorization": "torch"}),
         (
             "CartPole-v1:reinforce",
             {"n_steps": None, "batch_size": None, "n_epochs": None, "max_timesteps": 1000},

@@ -44,6 +44,7 @@ CONFIGS = {
         use_baseline=True,
         max_timesteps=3200,
     ),
+    "tensors": small(vectorization="torch", rollouts_per_epoch=2, max_timesteps=6400),
     "shared pictures": small(
         env_id=f"{ENVS}Picture-v0",
         env_kwargs={"shape": [48, 48, 3], "length": 7, "ending": "truncated"},

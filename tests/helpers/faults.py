@@ -50,10 +50,12 @@ def _write_half(state: Any, file: Any) -> None:
 
 
 def _kill_in_epoch(when: int) -> None:
-    """SIGKILL between rollout and update of an epoch."""
+    """SIGKILL between rollout and update of an epoch; before both where a loop does both."""
     from agents.base_agent import BaseAgent
+    from agents.ppo.eager_loop import EagerLoop
 
     _at_call(BaseAgent, "update_from", when, _die)
+    _at_call(EagerLoop, "run", when, _die)
 
 
 def _kill_in_save(when: int) -> None:
