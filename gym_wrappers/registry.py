@@ -29,6 +29,7 @@ class EnvWrapperRegistry:
         "ClipReward": "gym_wrappers.clip_reward.wrapper:ClipReward",
         "EpisodicLife": "gym_wrappers.episodic_life.wrapper:EpisodicLife",
         "MountainCarEnergy": "gym_wrappers.mountain_car_energy.wrapper:MountainCarEnergy",
+        "SelectObservation": "gym_wrappers.select_observation.wrapper:SelectObservation",
     }
 
     @classmethod

@@ -22,6 +22,9 @@ class Family:
         packages: What must be importable before an id of it is looked up.
         extra: Our optional dependency group that installs `packages`.
         register: `module:function` that makes the ids known to Gymnasium; it may be called again.
+        make: `module:function` that builds one of its environments in whichever process it lives,
+            with the arguments `(spec, *, max_episode_steps, **kwargs)` of `gymnasium.make`, which
+            builds it where this is None.
         timeout_sets_terminated: A time-out arrives as terminated and truncated at once.
         is_slow: A step costs so much that worker processes pay on a few cores.
         one_per_process: Two environments cannot live in one process.
@@ -36,6 +39,7 @@ class Family:
     packages: tuple[str, ...] = ()
     extra: str | None = None
     register: str | None = None
+    make: str | None = None
     timeout_sets_terminated: bool = False
     is_slow: bool = False
     one_per_process: bool = False

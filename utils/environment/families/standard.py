@@ -10,8 +10,9 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 
+from utils.environment.families.family import load
 from utils.environment.families.table import family_of
-from utils.errors import ConfigError, MissingDependencyError
+from utils.errors import ConfigError, MissingDependencyError, UserError
 from utils.vector_envs.base_vector_env import one_line
 
 
@@ -49,10 +50,12 @@ def make_env(spec: EnvSpec, *, max_episode_steps: int | None, kwargs: dict[str, 
         ConfigError: An argument is not taken, or the constructor raised.
         MissingDependencyError: It needs an optional package.
     """
+    family = family_of(spec.id)
+    make = gym.make if family.make is None else load(family.make)
     try:
-        return gym.make(
-            spec, max_episode_steps=max_episode_steps, disable_env_checker=True, **kwargs
-        )
+        return make(spec, max_episode_steps=max_episode_steps, disable_env_checker=True, **kwargs)
+    except UserError:
+        raise
     except gym.error.DependencyNotInstalled as error:
         raise _needs_package(spec, error) from error
     except Exception as error:

@@ -1,0 +1,1 @@
+"""Keeps some numbers of an observation."""

@@ -1,0 +1,35 @@
+"""The DeepMind Control Suite under ids such as `dm_control/walker-walk`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+from gymnasium.envs.registration import EnvSpec
+
+from utils.environment.families import mujoco
+from utils.environment.families.own_limit import make_with_own_limit
+
+
+def register() -> None:
+    """Make the ids of the suite known to Gymnasium."""
+    mujoco.prepare_process(renders=False)  # the suite chooses how to draw when it is imported
+    from gym_envs.dm_control import register_suite
+
+    register_suite()
+
+
+def make(spec: EnvSpec, *, max_episode_steps: int | None, **kwargs: Any) -> gym.Env:
+    """Build a task of the suite, with its own time limit or another one.
+
+    Args:
+        spec: Its registered spec.
+        max_episode_steps: Limit in steps of the agent; None keeps the task's own.
+        kwargs: As for `gymnasium.make`.
+
+    Raises:
+        ConfigError: Pictures are asked for and none can be drawn.
+    """
+    renders = kwargs.get("render_mode") is not None or bool(kwargs.get("from_pixels"))
+    mujoco.prepare_process(renders=renders)
+    return make_with_own_limit(spec, max_episode_steps=max_episode_steps, **kwargs)

@@ -1,0 +1,107 @@
+"""MuJoCo environments: pictures without a display, and no notes of the engine on the side."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import sys
+from collections.abc import Callable, MutableMapping
+from typing import Any
+
+import gymnasium as gym
+from gymnasium.envs.registration import EnvSpec
+
+from utils.errors import ConfigError
+
+_VARIABLE = "MUJOCO_GL"
+_BACKENDS = ("egl", "glfw", "osmesa")
+# In the order of choice: EGL draws on a GPU where there is one, and in software where there is not.
+_OFF_SCREEN = {"egl": "libEGL.so.1", "osmesa": "libOSMesa.so.8"}
+_DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
+
+_logger = logging.getLogger(__name__)
+
+
+def make(spec: EnvSpec, **kwargs: Any) -> gym.Env:
+    """Build a MuJoCo environment, able to draw pictures without a display.
+
+    Args:
+        spec: Its registered spec.
+        kwargs: As for `gymnasium.make`.
+
+    Raises:
+        ConfigError: `MUJOCO_GL` names no backend, or pictures are asked for and none can be drawn.
+    """
+    prepare_process(renders=kwargs.get("render_mode") is not None)
+    return gym.make(spec, **kwargs)
+
+
+def prepare_process(*, renders: bool) -> None:
+    """Ready this process for MuJoCo: choose how to draw, keep its notes out of files.
+
+    Worker processes inherit the choice by the environment variable.
+
+    Args:
+        renders: Pictures will be asked for.
+
+    Raises:
+        ConfigError: As for `make`.
+    """
+    choose_backend(os.environ, can_load=_can_load, renders=renders)
+    import mujoco
+
+    # Without a handler the engine appends each note to MUJOCO_LOG.TXT in the working folder.
+    mujoco.set_mju_user_warning(log_note)
+
+
+def choose_backend(
+    environ: MutableMapping[str, str], *, can_load: Callable[[str], bool], renders: bool
+) -> None:
+    """Set `MUJOCO_GL` to a backend that needs no display, unless somebody has set it.
+
+    Must run before anything of MuJoCo or dm_control is imported.
+
+    Args:
+        environ: The environment variables.
+        can_load: Whether a shared library is there.
+        renders: Pictures will be asked for.
+
+    Raises:
+        ConfigError: The variable names no backend, or pictures are asked for without any way.
+    """
+    written = environ.get(_VARIABLE, "").lower().strip()
+    if written:
+        if written not in (*_BACKENDS, "disabled", "disable", "off", "false", "0"):
+            raise ConfigError(
+                f"the variable {_VARIABLE} is '{environ[_VARIABLE]}': it must be one of "
+                f"{', '.join(_BACKENDS)}, or not set"
+            )
+        return
+    if not sys.platform.startswith("linux"):
+        return  # the engine's own choice works there
+    for backend, library in _OFF_SCREEN.items():
+        if can_load(library):
+            environ[_VARIABLE] = backend
+            return
+    environ.pop(_VARIABLE, None)
+    if renders and not any(environ.get(name) for name in _DISPLAYS):
+        raise ConfigError(
+            "MuJoCo draws no picture here: there is no display, and neither "
+            f"{' nor '.join(_OFF_SCREEN.values())} can be loaded; install libegl1 and "
+            "libgl1-mesa-dri (or libosmesa6) with the system's package manager, or set video: none"
+        )
+
+
+def _can_load(library: str) -> bool:
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
+
+
+def log_note(text: str) -> None:
+    """Pass a note of the engine on to the log; leave out what is deprecated in others' models."""
+    if "deprecated" not in text:
+        _logger.warning("MuJoCo: %s", " ".join(text.split()))
