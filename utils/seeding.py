@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-Stream = Literal["train", "val", "test", "video", "policy", "minibatch", "play"]
+Stream = Literal["train", "val", "test", "video", "policy", "minibatch", "play", "exploration"]
 _STREAMS: dict[str, int] = {
     "train": 0,
     "val": 1,
@@ -17,6 +17,7 @@ _STREAMS: dict[str, int] = {
     "policy": 4,
     "minibatch": 5,
     "play": 6,
+    "exploration": 7,
 }
 
 

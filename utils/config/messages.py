@@ -29,7 +29,12 @@ _SYNONYMS = {
     "num_workers": "n_workers",
 }
 """Names that others give to our keys and values, and that do not look like them."""
-_BOUNDS = {"greater_than": "> {gt}", "greater_than_equal": ">= {ge}", "less_than_equal": "<= {le}"}
+_BOUNDS = {
+    "greater_than": "> {gt}",
+    "greater_than_equal": ">= {ge}",
+    "less_than": "< {lt}",
+    "less_than_equal": "<= {le}",
+}
 
 
 def problems_of(
