@@ -59,6 +59,29 @@ FAMILIES: tuple[Family, ...] = (
         register="utils.environment.families.minigrid:register",
         make="utils.environment.families.minigrid:make",
     ),
+    Family(
+        name="Bandit",
+        prefixes=("Bandit-",),
+        register="gym_envs.bandits.registration:register",
+        native="gym_envs.bandits.native",
+    ),
+    Family(
+        name="Atari",
+        prefixes=("ALE/",),
+        packages=("ale_py",),
+        extra="atari",
+        register="utils.environment.families.atari:register",
+        is_slow=True,
+        native="utils.environment.families.atari",
+    ),
+    Family(
+        name="VizDoom",
+        prefixes=("VizDoom-",),
+        packages=("vizdoom",),
+        extra="vizdoom",
+        register="gym_envs.vizdoom.registration:register",
+        make="utils.environment.families.vizdoom:make",
+    ),
     STANDARD,
 )
 

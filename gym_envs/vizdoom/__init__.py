@@ -1,0 +1,1 @@
+"""Doom scenarios as environments: an engine in a process of its own for each."""
