@@ -1,0 +1,55 @@
+"""Judges a bandit algorithm by whole episodes, on the very problems that a policy is judged on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gym_envs.bandits.baselines import Baseline
+from gym_envs.bandits.vector_env import BanditVectorEnv
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BaselineResult:
+    """How an algorithm fared; all (n_episodes,) float64."""
+
+    regret: np.ndarray
+    """Pseudo-regret of each episode."""
+    optimal_share: np.ndarray
+    """Fraction of the steps on a best arm."""
+    returns: np.ndarray
+    """Sum of rewards."""
+
+
+def judge_baseline(
+    baseline: type[Baseline], arguments: Mapping[str, Any], *, n_episodes: int, seed: int
+) -> BaselineResult:
+    """Play one episode of each of `n_episodes` problems.
+
+    Problem i is the first episode of environment i after a reset with `seed`: the same that a
+    policy meets in as many environments reset with that seed.
+
+    Args:
+        baseline: The algorithm.
+        arguments: Of the environment, as in `BanditSettings`.
+        n_episodes: How many problems.
+        seed: Of the problems; the algorithm's own randomness follows from it too.
+    """
+    env = BanditVectorEnv(n_episodes, **arguments)
+    generator = np.random.default_rng([seed, 1])
+    algorithm = baseline(env.settings, n_episodes, generator=generator)
+    env.reset(seed=seed)
+    returns = np.zeros(n_episodes)
+    metrics: dict[str, np.ndarray] = {}
+    for _ in range(env.settings.horizon):
+        context = env.table.context.copy()
+        arm = algorithm.choose(context)
+        _, reward, _, _, infos = env.step(arm)
+        algorithm.learn(context, arm, reward)
+        returns += reward
+        metrics = infos.get("episode_metrics", metrics)
+    env.close()
+    return BaselineResult(returns=returns, **metrics)
