@@ -82,6 +82,12 @@ FAMILIES: tuple[Family, ...] = (
         register="gym_envs.vizdoom.registration:register",
         make="utils.environment.families.vizdoom:make",
     ),
+    Family(
+        name="CcaS-CcaR",
+        prefixes=("CcasCcar-",),
+        register="gym_envs.ccas_ccar.registration:register",
+        native="gym_envs.ccas_ccar.native",
+    ),
     STANDARD,
 )
 
