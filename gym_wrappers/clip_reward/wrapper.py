@@ -15,6 +15,10 @@ class ClipReward(gym.Wrapper):
 
     With -1 and 1, whole-number rewards keep their sign and lose their size, which is the
     reward clipping of Mnih et al. 2015 (doi:10.1038/nature14236) for Atari.
+
+    Attributes:
+        bounds: Lowest and highest reward that the learner gets.
+        raw_reward: Reward of the last step as the environment paid it.
     """
 
     changes_reward = True
@@ -33,12 +37,13 @@ class ClipReward(gym.Wrapper):
         super().__init__(env)
         if not low < high:
             raise ConfigError(f"env_wrappers: ClipReward needs low < high, not {low} and {high}")
-        self._low, self._high = low, high
+        self.bounds = (float(low), float(high))
         self.raw_reward = 0.0
 
     @override
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self.env.step(action)
         self.raw_reward = float(reward)
-        clipped = min(max(self.raw_reward, self._low), self._high)
+        low, high = self.bounds
+        clipped = min(max(self.raw_reward, low), high)
         return observation, clipped, terminated, truncated, info
