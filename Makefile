@@ -6,9 +6,11 @@ CONFIG ?= CartPole-v1:ppo
 ARGS ?=
 TEST_JOBS ?= 2
 
-# Extras: what training and watching need, and what the test suite and the checks need on top.
+# Extras: what training and watching need, and what the test suite and the checks need on top,
+# every family of environments among it.
 TRAIN_EXTRAS := box2d,image
-DEV_EXTRAS := $(TRAIN_EXTRAS),tensorboard,wandb,peers,dev
+FAMILIES := atari,dm-control,minigrid,mujoco,retro,vizdoom
+DEV_EXTRAS := $(TRAIN_EXTRAS),$(FAMILIES),tensorboard,wandb,peers,dev
 
 # PYTHON=/path/to/python forces an interpreter; otherwise the first suitable one of these is used.
 PYTHON ?=

@@ -139,7 +139,7 @@ def test_a_running_episode_is_restored_bit_for_bit():
     env, other = build("walker-walk", n_envs=2), build("walker-walk", n_envs=2)
     rollout(env, 15)
     state = env.get_state()
-    observation, restored = other.set_state(state)
+    _, restored = other.set_state(state)
     assert restored.all()
     action = np.full((2, 6), 0.3, np.float32)
     np.testing.assert_array_equal(env.step(action)[0], other.step(action)[0])
