@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from utils.config.atari import is_atari, spell_out_env_kwargs
 from utils.config.fields import (
     Flag,
     Integer,
@@ -84,7 +85,7 @@ class Config(BaseModel):
         default="auto",
         description=(
             "sync: in this process; async: in worker processes; native: by the environment's own "
-            "vector environment (none ships one yet); simd: all in one compiled call (classic "
+            "vector environment (Atari); simd: all in one compiled call (classic "
             "control); torch: as tensors on `device` (classic control); auto: the fastest but "
             "torch that does the same."
         ),
@@ -92,8 +93,9 @@ class Config(BaseModel):
     n_workers: PositiveInteger | None = Field(
         default=None,
         description=(
-            "Worker processes, 1 to n_envs; null: one per core, at most n_envs. For simd: threads "
-            "of evaluations and of rollouts that are not compiled; null: one."
+            "Worker processes, 1 to n_envs; null: one per core, at most n_envs. For native: "
+            "threads; null: one per core. For simd: threads of evaluations and of rollouts that "
+            "are not compiled; null: one."
         ),
     )
     start_method: Literal["spawn", "forkserver", "fork"] = Field(
@@ -260,6 +262,15 @@ class Config(BaseModel):
         ):
             return {**data, "eval_freq_epochs": None}
         return data
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spell_out_env_kwargs(cls, data: Any) -> Any:
+        """Write out the defaults of an environment whose results depend on them."""
+        if not isinstance(data, dict) or not is_atari(data.get("env_id")):
+            return data
+        kwargs = spell_out_env_kwargs(data["env_id"], data.get("env_kwargs", {}))
+        return {**data, "env_kwargs": kwargs}
 
     @model_validator(mode="after")
     def _check_together(self) -> Config:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from utils.config.atari import find_atari_problems
 from utils.config.problems import Problem, did_you_mean
 from utils.schedules import ScheduleSpec, schedule_bounds
 
@@ -64,8 +65,8 @@ COMMON_EFFECT_RULES = (
     EffectRule(
         options=("n_workers",),
         switches=("vectorization",),
-        is_off=lambda config: config.vectorization not in ("auto", "async", "simd"),
-        reason="only vectorization: async has worker processes, and simd threads",
+        is_off=lambda config: config.vectorization not in ("auto", "async", "native", "simd"),
+        reason="only vectorization: async has worker processes, and native and simd threads",
     ),
     EffectRule(
         options=("start_method", "env_timeout_seconds"),
@@ -169,6 +170,7 @@ def find_inconsistencies(config: Config) -> list[Problem]:
     return [
         *_environment_problems(config),
         *_wrapper_problems(config),
+        *find_atari_problems(config.env_id, config.env_kwargs, config.env_wrappers),
         *_misplaced_keys(config),
         *_optimizer_problems(config),
         *_schedule_problems(config),
