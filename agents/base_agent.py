@@ -21,7 +21,7 @@ from agents.update_report import UpdateLosses, UpdateReport
 from utils.config import Config
 from utils.dataloaders import DataSource, HookBatch, RolloutSource, UpdateBatch
 from utils.device_rollouts import evaluate_on_device
-from utils.environment import build_env_from_config
+from utils.environment import build_env_from_config, build_evaluation_env
 from utils.errors import DivergedError
 from utils.metrics import Counters, MetricsRecorder
 from utils.optimization import GradientGroups, build_optimizer, set_learning_rate
@@ -321,7 +321,7 @@ class BaseAgent(LightningModule):
         """
         config = self.config
         if self._eval_env is None:
-            self._eval_env = build_env_from_config(config, n_envs=config.resolved_eval_n_envs)
+            self._eval_env = build_evaluation_env(config)
         index = self.counters.epoch if index is None else index
         n_episodes = n_episodes or config.eval_episodes
         # Third-party environments may draw from Python's and NumPy's global generators.

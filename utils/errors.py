@@ -38,6 +38,10 @@ class MissingDependencyError(UserError):
         )
 
 
+class MissingAssetError(UserError):
+    """A file that nobody may ship with the program (a game's ROM) is needed and not installed."""
+
+
 class RunFailedError(UserError):
     """Training cannot go on through no fault of the command line."""
 

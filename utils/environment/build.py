@@ -150,6 +150,12 @@ def build_env_from_config(
     Raises:
         ConfigError: As `build_env`.
     """
+    family = family_of(config.env_id)
+    if vectorization is None and config.vectorization == "sync" and family.one_per_process:
+        raise ConfigError(
+            f"vectorization: sync: {family.name} runs one environment in a process, and training "
+            "and evaluation need two; use vectorization: auto"
+        )
     return build_env(
         config.env_id,
         n_envs=config.n_envs if n_envs is None else n_envs,
@@ -169,6 +175,19 @@ def build_env_from_config(
         env_timeout_seconds=config.env_timeout_seconds,
         device=config.device,
     )
+
+
+def build_evaluation_env(config: Any) -> BaseVectorEnv | SimdVectorEnv | TorchVectorEnv:
+    """Build the vector env in which a training run judges its policies, beside the one it trains in.
+
+    There are `config.eval_n_envs` environments; where that is null, up to 16, or one where every
+    environment takes a process of its own.
+
+    Raises:
+        ConfigError: As `build_env`.
+    """
+    is_alone = family_of(config.env_id).one_per_process and config.eval_n_envs is None
+    return build_env_from_config(config, n_envs=1 if is_alone else config.resolved_eval_n_envs)
 
 
 def _resolve_vectorization(

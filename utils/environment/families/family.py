@@ -22,6 +22,8 @@ class Family:
         packages: What must be importable before an id of it is looked up.
         extra: Our optional dependency group that installs `packages`.
         register: `module:function` that makes the ids known to Gymnasium; it may be called again.
+        check: `module:function` that takes an id and raises a UserError where something else than
+            a package is missing; called before anything is built, in the main process.
         make: `module:function` that builds one of its environments in whichever process it lives,
             with the arguments `(spec, *, max_episode_steps, **kwargs)` of `gymnasium.make`, which
             builds it where this is None.
@@ -39,6 +41,7 @@ class Family:
     packages: tuple[str, ...] = ()
     extra: str | None = None
     register: str | None = None
+    check: str | None = None
     make: str | None = None
     timeout_sets_terminated: bool = False
     is_slow: bool = False
@@ -50,6 +53,7 @@ class Family:
 
         Raises:
             MissingDependencyError: A package that it needs is not installed.
+            UserError: Something else that it needs is missing, such as a game's ROM.
         """
         for package in self.packages:
             if not _is_installed(package):
@@ -57,6 +61,8 @@ class Family:
                 raise MissingDependencyError(package, extra=self.extra, needed_for=env_id)
         if self.register is not None:
             load(self.register)()
+        if self.check is not None:
+            load(self.check)(env_id)
 
 
 def _is_installed(package: str) -> bool:

@@ -83,6 +83,15 @@ FAMILIES: tuple[Family, ...] = (
         make="utils.environment.families.vizdoom:make",
     ),
     Family(
+        name="Retro",
+        prefixes=("Retro/",),
+        packages=("stable_retro",),
+        extra="retro",
+        register="gym_envs.retro.registration:register",
+        check="gym_envs.retro.roms:check_rom",
+        one_per_process=True,
+    ),
+    Family(
         name="CcaS-CcaR",
         prefixes=("CcasCcar-",),
         register="gym_envs.ccas_ccar.registration:register",

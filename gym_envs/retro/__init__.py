@@ -1,0 +1,1 @@
+"""Games of old consoles as environments, through the emulators of stable-retro."""
