@@ -6,6 +6,11 @@ true: `changes_reward = True` obliges it to keep the last step's true reward in 
 episode. Its `reset` leaves both alone. Where it ends an episode that is not over, its next
 `reset` goes on with the same episode and takes no step of its own.
 
+A wrapper that cannot do without a render mode names it in `needs_render_mode`. One that
+remembers more than one episode has `get_memory()`, which returns arrays and plain containers, and
+`set_memory(memory)`, so that a run which is resumed goes on with it. Random numbers are drawn from
+`env.unwrapped.np_random` alone, which is seeded and saved with the environment.
+
 An argument named `gamma` is the learner's discount: a config is refused where the two differ.
 """
 
@@ -26,10 +31,23 @@ class EnvWrapperRegistry:
     """Maps wrapper names to classes; a class is imported when it is first asked for."""
 
     _entries: dict[str, str | type[gym.Wrapper]] = {  # noqa: RUF012 - one table for all
+        "ActionGrid": "gym_wrappers.action_grid.wrapper:ActionGrid",
+        "ActionRemap": "gym_wrappers.action_remap.wrapper:ActionRemap",
+        "CartPolePotential": "gym_wrappers.cart_pole_potential.wrapper:CartPolePotential",
         "ClipReward": "gym_wrappers.clip_reward.wrapper:ClipReward",
+        "DiscreteEncoder": "gym_wrappers.discrete_encoder.wrapper:DiscreteEncoder",
         "EpisodicLife": "gym_wrappers.episodic_life.wrapper:EpisodicLife",
+        "FrameSkip": "gym_wrappers.frame_skip.wrapper:FrameSkip",
+        "MarioProgress": "gym_wrappers.mario_progress.wrapper:MarioProgress",
         "MountainCarEnergy": "gym_wrappers.mountain_car_energy.wrapper:MountainCarEnergy",
+        "ObservationPrinter": "gym_wrappers.observation_printer.wrapper:ObservationPrinter",
+        "PixelObservation": "gym_wrappers.pixel_observation.wrapper:PixelObservation",
+        "PongShaping": "gym_wrappers.pong_shaping.wrapper:PongShaping",
+        "ScaleObservation": "gym_wrappers.scale_observation.wrapper:ScaleObservation",
         "SelectObservation": "gym_wrappers.select_observation.wrapper:SelectObservation",
+        "StateCountBonus": "gym_wrappers.state_count_bonus.wrapper:StateCountBonus",
+        "StickyActions": "gym_wrappers.sticky_actions.wrapper:StickyActions",
+        "TimeLimit": "gym_wrappers.time_limit.wrapper:TimeLimit",
     }
 
     @classmethod

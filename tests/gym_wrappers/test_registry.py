@@ -43,7 +43,7 @@ def test_an_entry_becomes_a_class_and_its_arguments() -> None:
     ("entry", "message"),
     [
         ({"id": "ClipRewrd"}, "unknown wrapper 'ClipRewrd'; did you mean ClipReward?"),
-        ({"id": "Zzz"}, r"unknown wrapper 'Zzz' \(known: ClipReward, "),
+        ({"id": "Zzz"}, r"unknown wrapper 'Zzz' \(known: ActionGrid, "),
         ({"size": 3}, "has no 'id'"),
         ({"id": "Plain", "size": 3, "nam": "y"}, "Plain takes no 'nam'; did you mean name?"),
         ({"id": "Plain"}, "Plain needs 'size'"),

@@ -44,9 +44,15 @@ class EnvRecipe:
         # A vector env always resets before it steps, so a check in every step is left out.
         spec.order_enforce = False
         kwargs = copy.deepcopy(self.env_kwargs)
-        if self.render_mode is not None:
-            kwargs["render_mode"] = self.render_mode
+        render_mode = self.render_mode or self._needed_render_mode()
+        if render_mode is not None:
+            kwargs["render_mode"] = render_mode
         env = make_env(spec, max_episode_steps=self.max_episode_steps, kwargs=kwargs)
         for wrapper, arguments in self.wrappers:
             env = wrapper(env, **arguments)
         return env
+
+    def _needed_render_mode(self) -> str | None:
+        """Return the mode that a wrapper cannot do without, by its class attribute."""
+        modes = (getattr(wrapper, "needs_render_mode", None) for wrapper, _ in self.wrappers)
+        return next((mode for mode in modes if mode is not None), None)

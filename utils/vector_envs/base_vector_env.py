@@ -52,6 +52,19 @@ def find_termination_source(env: gym.Env) -> gym.Env | None:
     return _innermost(env, "changes_termination")
 
 
+def find_memories(env: gym.Env) -> list[gym.Wrapper]:
+    """Return the wrappers that remember more than one episode, outermost first.
+
+    They have `get_memory()`, which returns arrays and plain containers, and `set_memory(memory)`.
+    """
+    found = []
+    while isinstance(env, gym.Wrapper):
+        if hasattr(type(env), "get_memory"):
+            found.append(env)
+        env = env.env
+    return found
+
+
 def _innermost(env: gym.Env, attribute: str) -> gym.Env | None:
     found = None
     while isinstance(env, gym.Wrapper):
@@ -164,7 +177,8 @@ class BaseVectorEnv(VectorEnv):
         """Return everything needed to go on with the running episodes, in plain containers.
 
         Of the random streams of an environment only the core's `np_random` is kept; those of the
-        wrappers around it, and others that the core may have, are not.
+        wrappers around it, and others that the core may have, are not. Wrappers that remember more
+        than one episode are kept by what they say of themselves; see `find_memories`.
 
         Raises:
             AssertionError: There was no reset before.
@@ -175,7 +189,8 @@ class BaseVectorEnv(VectorEnv):
     def set_state(self, state: dict[str, Any]) -> tuple[Any, np.ndarray]:
         """Go on with the episodes of a saved state, by replaying their actions.
 
-        A replay is compared by the last observation, the last reward and the core's `np_random`.
+        A replay is compared by the last observation, the last reward and the core's `np_random`;
+        not by the reward where a wrapper's memory of earlier episodes has a say in it.
         Where a wrapper draws from a stream of its own, the replay draws anew from wherever that
         stream is: what it changes of the observation or the reward is noticed, but a restored
         episode need not go on as the saved one would have.

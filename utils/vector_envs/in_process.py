@@ -13,6 +13,7 @@ from utils.errors import EnvironmentFailedError
 from utils.vector_envs.base_vector_env import (
     BaseVectorEnv,
     environment_failed,
+    find_memories,
     find_reward_source,
     find_termination_source,
     read_facts,
@@ -88,6 +89,7 @@ class InProcessVectorEnv(BaseVectorEnv):
         self._step_functions = [env.step for env in self.envs]
         self._cores = [env.unwrapped for env in self.envs]
         self._reward_sources = [find_reward_source(env) for env in self.envs]
+        self._memories = [find_memories(env) for env in self.envs]
         self._termination_sources = [find_termination_source(env) for env in self.envs]
         self._has_sources = self.facts.reports_raw_reward or self.facts.reports_episode_over
         is_plain = (
@@ -279,6 +281,10 @@ class InProcessVectorEnv(BaseVectorEnv):
         restored = np.array(
             [self._restore_env(i, saved[i], arrays, rows) for i in range(len(saved))]
         )
+        for wrappers, own in zip(self._memories, saved, strict=True):
+            # A replay has added to what they remember; states of earlier versions hold none.
+            for wrapper, memory in zip(wrappers, own.get("memories", ()), strict=False):
+                wrapper.set_memory(memory)
         logs = [saved[i]["log"] if restored[i] else self._log.export(i) for i in range(len(saved))]
         self._log.load(logs, np.empty(self._action_shape, self._action_dtype))
         self._load_generators(state["generators"])
@@ -296,6 +302,7 @@ class InProcessVectorEnv(BaseVectorEnv):
             "observation": [array[i].copy() for array in arrays.observations],
             "reward": float(arrays.rewards[i]),
             "generator": self._read_generator(i),
+            "memories": [wrapper.get_memory() for wrapper in self._memories[i]],
         }
 
     def _restore_env(self, i: int, saved: dict[str, Any], arrays: StepArrays, rows: Any) -> bool:
@@ -331,7 +338,7 @@ class InProcessVectorEnv(BaseVectorEnv):
                 return False
             if is_done:
                 self._write_first(i, rows, self._reset_env(i))
-        return _is_equal(float(reward), saved["reward"])
+        return bool(self._memories[i]) or _is_equal(float(reward), saved["reward"])
 
     @override
     def render(self) -> tuple[Any, ...]:

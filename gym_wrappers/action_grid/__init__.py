@@ -1,0 +1,1 @@
+"""Offers a grid of values in place of continuous actions."""

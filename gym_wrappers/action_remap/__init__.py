@@ -1,0 +1,1 @@
+"""Offers the learner a list of chosen actions."""

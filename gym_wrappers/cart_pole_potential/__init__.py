@@ -1,0 +1,1 @@
+"""Rewards an upright pole and a cart in the middle."""

@@ -1,0 +1,1 @@
+"""Turns discrete observations into vectors of floats."""

@@ -1,0 +1,1 @@
+"""Repeats each action for several steps."""

@@ -1,0 +1,1 @@
+"""Rewards the way that Mario makes to the right."""

@@ -1,0 +1,1 @@
+"""Prints observations, to see what a learner sees."""

@@ -1,0 +1,1 @@
+"""Shows pictures of the environment in place of its observation."""

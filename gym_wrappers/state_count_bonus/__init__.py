@@ -1,0 +1,1 @@
+"""Pays a bonus for states that were seldom visited."""

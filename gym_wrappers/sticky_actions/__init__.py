@@ -1,0 +1,1 @@
+"""Repeats the last action now and then."""

@@ -1,0 +1,1 @@
+"""Cuts episodes after a number of steps."""
