@@ -33,7 +33,7 @@ class ActionGrid(gym.ActionWrapper):
         if not isinstance(space, gym.spaces.Box) or not space.is_bounded():
             raise ConfigError(f"env_wrappers: ActionGrid needs a bounded Box action, not {space}")
         low, high = space.low.reshape(-1), space.high.reshape(-1)
-        counts = [n_values] * len(low) if isinstance(n_values, int) else list(n_values)
+        counts = n_values if isinstance(n_values, list) else [n_values] * len(low)
         if len(counts) != len(low) or not all(isinstance(n, int) and n >= 2 for n in counts):
             raise ConfigError(
                 f"env_wrappers: ActionGrid: n_values must be one whole number >= 2 or "
