@@ -4,11 +4,13 @@ from utils.normalization.observation import (
     ObservationNormalizer,
     build_observation_normalizer,
 )
+from utils.normalization.popart import PopArtHead
 from utils.normalization.reward import RewardNormalizer
 from utils.normalization.running_moments import RunningMoments
 
 __all__ = [
     "ObservationNormalizer",
+    "PopArtHead",
     "RewardNormalizer",
     "RunningMoments",
     "build_observation_normalizer",

@@ -22,7 +22,8 @@ class PopArtHead(nn.Module):
 
     Differs: the moments take one step a rollout, towards the moments of all its returns, and are
     divided by the weight that they have taken in (as Adam divides), so the first rollout counts in
-    full and the zeros of the start never do.
+    full. That first time the layer is left alone: its outputs mean nothing yet, and kept as they
+    are they would be thousands of deviations away where returns are tiny or huge.
 
     All numbers that it needs are buffers, so they travel with the weights.
     """
@@ -53,7 +54,7 @@ class PopArtHead(nn.Module):
 
     @torch.no_grad()
     def update(self, returns: Tensor, *, beta: float) -> None:
-        """Take in the returns of a rollout and correct the layer: no output changes.
+        """Take in the returns of a rollout and correct the layer: no output changes but at first.
 
         ``m1 = (1 - beta) m1 + beta mean(G)``, ``m2 = (1 - beta) m2 + beta mean(G^2)``,
         ``shift' = m1``, ``scale' = sqrt(m2 - m1^2)`` (van Hasselt et al., equations 2 and 3), then
@@ -63,20 +64,22 @@ class PopArtHead(nn.Module):
             returns: Targets of the critic, any shape, at least one.
             beta: Weight of this rollout in the moments, in (0, 1].
         """
+        is_first = not bool(self.weight_seen)
         samples = returns.to(device=self.first_moment.device, dtype=torch.float64)
         self.first_moment.lerp_(samples.mean(), beta)
         self.second_moment.lerp_(samples.square().mean(), beta)
         self.weight_seen.lerp_(torch.ones_like(self.weight_seen), beta)
         mean = self.first_moment / self.weight_seen
         variance = self.second_moment / self.weight_seen - mean.square()
-        self._move(mean, variance.clamp_min(SMALLEST_SCALE**2).sqrt())
-
-    def _move(self, mean: Tensor, std: Tensor) -> None:
-        """Set shift and scale, and correct weight and bias in double precision."""
         shift, scale = self.shift.double(), self.scale.double()
         self.shift.copy_(mean)
-        self.scale.copy_(std)
-        new_shift, new_scale = self.shift.double(), self.scale.double()  # as rounded
+        self.scale.copy_(variance.clamp_min(SMALLEST_SCALE**2).sqrt())
+        if not is_first:
+            self._correct(shift, scale)
+
+    def _correct(self, shift: Tensor, scale: Tensor) -> None:
+        """Change weight and bias so that outputs are those under the former shift and scale."""
+        new_shift, new_scale = self.shift.double(), self.scale.double()  # as rounded to float32
         weight, bias = self.linear.weight, self.linear.bias
         weight.copy_(weight.double() * (scale / new_scale))
         bias.copy_((scale * bias.double() + shift - new_shift) / new_scale)
