@@ -58,8 +58,8 @@ class Emulator:
         """
         self._rom = find_rom(game)
         self._game, self._mode, self._difficulty = game, mode, difficulty
+        ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
         self._ale = ale_py.ALEInterface()
-        self._ale.setLoggerMode(ale_py.LoggerMode.Error)
         self._ale.setFloat("repeat_action_probability", float(repeat_action_probability))
         self.seed(None)
         self.act = self._ale.act

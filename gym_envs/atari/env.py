@@ -10,8 +10,9 @@ import numpy as np
 from gymnasium import spaces
 from typing_extensions import override
 
-from gym_envs.atari.emulator import Emulator
+from gym_envs.atari.emulator import N_RAM_BYTES, Emulator
 from gym_envs.atari.noop_draws import build_generator, draw_below
+from gym_envs.atari.objects import find_object_reader
 from gym_envs.atari.observers import Observer, build_observer
 
 _FRAMES_PER_SECOND = 60
@@ -28,6 +29,9 @@ class AtariEnv(gym.Env):
     Everything that happens is a function of the seed of the last seeded reset and of the actions
     since. `np_random` holds what the no-ops are drawn from; ALE's own generator, which repeats
     actions at random, is not part of it.
+
+    Attributes:
+        game: Name of the ROM, such as "ms_pacman".
     """
 
     metadata: ClassVar[dict[str, Any]] = {
@@ -86,6 +90,7 @@ class AtariEnv(gym.Env):
             mode=mode,
             difficulty=difficulty,
         )
+        self.game = game
         self._frameskip = frameskip
         self._noop_max = noop_max
         self._max_frames = max_num_frames_per_episode
@@ -102,6 +107,16 @@ class AtariEnv(gym.Env):
     def get_action_meanings(self) -> list[str]:
         """Return the names of the actions, such as NOOP or UPFIRE, in the order of the space."""
         return [action.name for action in self._actions]
+
+    def read_objects(self) -> dict[str, float]:
+        """Return where the objects are, in pixels by label; NaN for one that is not there.
+
+        Raises:
+            ConfigError: There is no table of the game's objects.
+        """
+        reader = find_object_reader(self.game)
+        pixels = reader.read_pixels(self._ale.read_ram(np.empty(N_RAM_BYTES, np.uint8)))
+        return dict(zip(reader.labels, pixels.tolist(), strict=False))
 
     @override
     def reset(

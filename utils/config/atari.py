@@ -30,9 +30,6 @@ ATARI_DEFAULTS: Mapping[str, Any] = MappingProxyType(
 OBS_TYPES = ("rgb", "grayscale", "ram", "objects")
 PICTURE_TYPES = ("rgb", "grayscale")
 
-# Wrapper -> the argument of the environment that does the same, and the value that leaves it out.
-_TWICE = {"FrameSkip": ("frameskip", 1), "StickyActions": ("repeat_action_probability", 0)}
-
 
 def is_atari(env_id: Any) -> bool:
     """Say whether an id, with or without a module in front, is a game of the Atari family."""
@@ -67,15 +64,12 @@ def find_atari_problems(
     yield from _value_problems(env_kwargs)
     yield from _effect_problems(env_kwargs)
     for index, wrapper in enumerate(wrappers):
-        name = wrapper.get("id")
-        if name not in _TWICE:
-            continue
-        argument, neutral = _TWICE[name]
-        if env_kwargs[argument] != neutral:
+        frameskip = env_kwargs["frameskip"]
+        if wrapper.get("id") == "FrameSkip" and frameskip != 1:
             yield Problem(
-                (f"env_wrappers.{index}", f"env_kwargs.{argument}"),
-                f"{name} would come on top of env_kwargs.{argument}: {env_kwargs[argument]} of "
-                f"{env_id} itself: drop the wrapper, or set env_kwargs.{argument}: {neutral}",
+                (f"env_wrappers.{index}", "env_kwargs.frameskip"),
+                f"FrameSkip would come on top of env_kwargs.frameskip: {frameskip} of {env_id} "
+                "itself: drop the wrapper, or set env_kwargs.frameskip: 1",
             )
 
 

@@ -1,0 +1,1 @@
+"""Rewards a Pong player for being where the ball is."""

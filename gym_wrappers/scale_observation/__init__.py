@@ -1,0 +1,1 @@
+"""Scales bounded observations to [-1, 1]."""
