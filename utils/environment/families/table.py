@@ -66,6 +66,11 @@ FAMILIES: tuple[Family, ...] = (
         native="gym_envs.bandits.native",
     ),
     Family(
+        name="Example",
+        prefixes=("Example-",),
+        register="gym_envs.example_env.registration:register",
+    ),
+    Family(
         name="Atari",
         prefixes=("ALE/",),
         packages=("ale_py",),
