@@ -42,5 +42,8 @@ class RecordingCollector(Collector):
         outcome = super()._write_step(buffer, t, is_counted=is_counted)
         done = outcome.terminated | outcome.truncated
         if done.any():
-            self.record.write_finals(t, done, outcome.infos["final_obs"])
+            final = outcome.infos["final_obs"]
+            # The stepper looks at truncated rows only: nobody else reads the others.
+            self.stepper.check_finite("final observation", final, rows=done)
+            self.record.write_finals(t, done, final)
         return outcome

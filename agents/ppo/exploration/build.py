@@ -6,6 +6,7 @@ from typing import Any
 
 import gymnasium as gym
 import torch
+from gymnasium.vector import VectorEnv
 
 from agents.ppo.exploration.exploration import Exploration, ExplorationSettings
 from agents.ppo.exploration.intrinsic_critic import IntrinsicCritic
@@ -19,12 +20,7 @@ from utils.seeding import derive_seed
 
 
 def build_exploration(
-    config: PPOConfig,
-    observation_space: gym.Space,
-    action_space: gym.Space,
-    *,
-    n_envs: int,
-    device: torch.device,
+    config: PPOConfig, env: VectorEnv, *, device: torch.device
 ) -> Exploration | None:
     """Build what `config.exploration` asks for; None where it asks for nothing.
 
@@ -38,9 +34,10 @@ def build_exploration(
     if settings.kind == "none":
         return None
     seed = derive_seed(config.seed, "exploration")
+    observation_space = env.single_observation_space
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        novelty = _build_novelty(config, observation_space, action_space)
+        novelty = _build_novelty(config, observation_space, env.single_action_space)
         critic = IntrinsicCritic(
             observation_space,
             hidden_dims=config.policy_kwargs.hidden_dims,
@@ -51,7 +48,7 @@ def build_exploration(
         novelty,
         critic,
         TransitionRecord(
-            n_steps=config.n_steps, n_envs=n_envs, observation_space=observation_space
+            n_steps=config.n_steps, n_envs=env.num_envs, observation_space=observation_space
         ),
         ExplorationSettings(
             gamma=settings.gamma,
@@ -61,7 +58,7 @@ def build_exploration(
             n_epochs=config.n_epochs,
             batch_size=config.resolved_batch_size,
         ),
-        n_envs=n_envs,
+        n_envs=env.num_envs,
         device=device,
         seed=seed,
     )

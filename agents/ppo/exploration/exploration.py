@@ -18,7 +18,7 @@ from agents.ppo.exploration.observation_rows import cut, map_parts
 from agents.ppo.ppo_losses import value_loss
 from utils.exploration import IntrinsicRewardScale, Novelty, Transition
 from utils.optimization import build_optimizer, clip_and_step, set_learning_rate
-from utils.policy_factory import ActorCritic, Observation
+from utils.policies.actor_critic import ActorCritic, Observation
 from utils.returns import explained_variance, generalized_advantage
 from utils.rollouts import RolloutBuffer
 from utils.rollouts.transitions import TransitionRecord

@@ -8,7 +8,7 @@ import gymnasium as gym
 from torch import Tensor, nn
 
 from utils.models import ObservationEncoder, build_mlp, linear_head
-from utils.policy_factory import CRITIC_HEAD_GAIN, Observation
+from utils.policies.actor_critic import CRITIC_HEAD_GAIN, Observation
 
 
 class IntrinsicCritic(nn.Module):

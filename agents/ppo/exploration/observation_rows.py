@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from utils.policy_factory import Observation
+from utils.policies.actor_critic import Observation
 
 
 def map_parts(observation: Observation, change: Callable[[Tensor], Tensor]) -> Observation:
