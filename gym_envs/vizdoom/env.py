@@ -139,7 +139,7 @@ class VizDoomEnv(gym.Env):
         terminated = self._game.is_episode_finished()
         truncated = not terminated and self._n_tics == self._timeout
         self._is_over = terminated or truncated
-        observation = self._give() if terminated else self._observe()
+        observation = self._give_again() if terminated else self._observe()
         if self.render_mode == "human":
             time.sleep(n_tics / _TICS_PER_SECOND)
         return observation, reward, terminated, truncated, self._info()
@@ -208,6 +208,11 @@ class VizDoomEnv(gym.Env):
         if self._variables:
             observation["gamevariables"] = state.game_variables.astype(np.float32)
         self._observation = observation
+        return self._give()
+
+    def _give_again(self) -> Any:
+        """Return the last observation once more, in arrays of its own."""
+        self._observation = {name: array.copy() for name, array in self._observation.items()}
         return self._give()
 
     def _give(self) -> Any:
