@@ -49,7 +49,7 @@ def test_error_by_hand() -> None:
         prediction=torch.tensor([[1.0, 2.0], [0.0, 0.0]]),
         next_feature=torch.tensor([[3.0, 1.0], [0.0, -4.0]]),
     )
-    # (4 + 1) / 2, 16 / 2
+    # Halves of 4 + 1 and of 16
     assert error.tolist() == [2.5, 8.0]
 
 

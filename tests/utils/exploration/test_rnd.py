@@ -29,10 +29,10 @@ def test_error_by_hand() -> None:
     prediction = torch.tensor([[1.0, 2.0], [0.0, 0.0]], requires_grad=True)
     target = torch.tensor([[3.0, 1.0], [0.0, -4.0]], requires_grad=True)
     error = distillation_error(prediction=prediction, target=target)
-    # (4 + 1) / 2, (0 + 16) / 2
+    # Means of 4 and 1, and of 0 and 16
     assert error.tolist() == [2.5, 8.0]
     error.sum().backward()
-    # 2 (prediction - target) / 2
+    # Twice the difference, over two features
     assert prediction.grad.tolist() == [[-2.0, 1.0], [0.0, 4.0]]
     assert target.grad is None
 
