@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gym_envs.bandits.baselines import Baseline
+from gym_envs.bandits.baselines import BASELINES, Baseline
 from gym_envs.bandits.vector_env import BanditVectorEnv
 
 
@@ -53,3 +53,27 @@ def judge_baseline(
         metrics = infos.get("episode_metrics", metrics)
     env.close()
     return BaselineResult(returns=returns, **metrics)
+
+
+def judge_all(
+    arguments: Mapping[str, Any], *, n_episodes: int, seed: int
+) -> dict[str, dict[str, float]]:
+    """Judge every baseline on the same problems.
+
+    Args:
+        arguments: As for `judge_baseline`, and so are the others.
+        n_episodes: How many problems.
+        seed: Of the problems.
+
+    Returns:
+        By the name of the algorithm the means: regret, optimal_share, return.
+    """
+    rows = {}
+    for baseline in BASELINES:
+        result = judge_baseline(baseline, arguments, n_episodes=n_episodes, seed=seed)
+        rows[baseline.name] = {
+            "regret": float(result.regret.mean()),
+            "optimal_share": float(result.optimal_share.mean()),
+            "return": float(result.returns.mean()),
+        }
+    return rows

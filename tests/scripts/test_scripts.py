@@ -26,6 +26,7 @@ def test_there_are_the_scripts_that_the_makefile_names():
     makefile = (ROOT / "Makefile").read_text()
     for name in SCRIPTS:
         assert name in makefile or name in {
+            "judge_bandits.py",
             "reproduce_results.py",
             "benchmark_training.py",
             "benchmark_gpu_training.py",
