@@ -23,7 +23,8 @@ class Controller(ABC):
 
     name: str
 
-    def begin(self, n_cells: int, *, seed: int = 0) -> None:  # noqa: ARG002 - most draw nothing
+    @abstractmethod
+    def begin(self, n_cells: int, *, seed: int = 0) -> None:
         """Know nothing of N new episodes.
 
         Args:
@@ -61,6 +62,10 @@ class BangBang(Controller):
     name = "bang-bang"
 
     @override
+    def begin(self, n_cells: int, *, seed: int = 0) -> None:
+        pass
+
+    @override
     def act(self, level: np.ndarray, target: np.ndarray) -> np.ndarray:
         return (level < target).astype(np.int64)
 
@@ -74,15 +79,19 @@ class ProportionalIntegral(Controller):
     The share becomes light by error diffusion: what a step shines too much or too little is made
     up for by the next.
 
+    The defaults had the least mean absolute error for the constant target, within sampling error,
+    among 8 gains from 0.01 to 0.4, 6 integral times from 200 minutes to none and 7 biases from 0 to
+    0.6, over 500 episodes each.
+
     Attributes:
         gain: Share per molecule.
         integral_minutes: Time in which the integral of a constant error equals the error's part.
         bias: Share without any error.
     """
 
-    gain: float = 0.05
-    integral_minutes: float = 600.0
-    bias: float = 0.5
+    gain: float = 0.08
+    integral_minutes: float = 1600.0
+    bias: float = 0.1
     name: str = field(default="PI", init=False)
 
     @override

@@ -121,7 +121,9 @@ def write_frame(row, start, f, step, targets, n_horizon):
 
 
 @njit(**_OPTIONS)
-def begin_cell(i, observation, count, length, error, kinetics, random, targets, n_horizon, law):
+def begin_cell(  # noqa: PLR0913 - the arrays of `Cells`
+    i, observation, count, length, error, kinetics, random, targets, n_horizon, law
+):
     """Begin a new episode in cell i; `law` is (8,) float64: the nominal kinetics and sigma."""
     count[0, i] = 0
     count[1, i] = 0
@@ -134,7 +136,7 @@ def begin_cell(i, observation, count, length, error, kinetics, random, targets, 
 
 
 @njit(cache=True, **_OPTIONS)
-def begin_masked(
+def begin_masked(  # noqa: PLR0913 - the arrays of `Cells`
     mask, observation, count, length, error, kinetics, random, targets, n_horizon, law
 ):
     """Begin a new episode in every cell where the mask (N,) bool is true."""
@@ -146,7 +148,7 @@ def begin_masked(
 
 
 @njit(**_OPTIONS)
-def step_part(
+def step_part(  # noqa: PLR0913 - the arrays of `Cells` and of its outputs
     begin,
     end,
     light,

@@ -28,7 +28,8 @@ class Kinetics:
     Parallelized Reinforcement Learning" (CDC 2025).
 
     H is made at `h_production` under green light; F at `f_production / 2` times each of two Hill
-    functions x^n / (k^n + x^n), of H and of F itself; each molecule of either is lost at `dilution`.
+    functions x^n / (k^n + x^n), of H and of F itself; each molecule of either is lost at
+    `dilution`.
     """  # noqa: D205 - the title is one sentence
 
     h_production: float = 1.0

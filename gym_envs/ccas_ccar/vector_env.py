@@ -47,7 +47,7 @@ class CcasCcarVectorEnv(VectorEnv):
     reward_threshold = None
     render_fps = RENDER_FPS
 
-    def __init__(  # noqa: PLR0913 - the task's settings, and how they are computed
+    def __init__(
         self,
         num_envs: int,
         *,

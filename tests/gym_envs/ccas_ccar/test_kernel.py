@@ -85,8 +85,8 @@ def test_green_light_makes_h_poisson_distributed(minutes):
     assert_variance(h, mean, fourth_moment=mean + 3.0 * mean**2)
 
 
-def test_h_and_f_thin_out_in_red_light():
-    h, f = advance(light=0, minutes=100, h=120, f=0)
+def test_h_thins_out_in_red_light():
+    h, _ = advance(light=0, minutes=100, h=120)
     survives = np.exp(-1.0)
     variance = 120 * survives * (1.0 - survives)
     assert_mean(h, 120 * survives, variance=variance)
