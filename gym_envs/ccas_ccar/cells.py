@@ -145,13 +145,18 @@ class Cells:
         return self.count, self.length, self.error, self.kinetics, self.random
 
 
+def most_threads() -> int:
+    """Return the largest number of threads that numba has."""
+    return numba.config.NUMBA_NUM_THREADS
+
+
 def check_threads(n_threads: int) -> None:
     """Refuse a number of threads that there are not.
 
     Raises:
         ValueError: It says how many there are.
     """
-    most = numba.config.NUMBA_NUM_THREADS
+    most = most_threads()
     if not 1 <= n_threads <= most:
         raise ValueError(
             f"n_threads must be 1 to {most}, got {n_threads}: this machine has {most} cores "

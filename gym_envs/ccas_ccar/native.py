@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -57,10 +58,12 @@ def build_native(
     from gym_envs.ccas_ccar.vector_env import CcasCcarVectorEnv
 
     kwargs = dict(options.get("env_kwargs") or {})
-    known = [name for name in inspect.signature(Task).parameters]
+    known = list(inspect.signature(Task).parameters)
     for key in kwargs:
         if key not in known:
-            raise ConfigError(f"env_kwargs: {env_id} takes no '{key}'; it takes {', '.join(known)}")
+            near = difflib.get_close_matches(key, known, n=1, cutoff=0.4)
+            hint = f"did you mean {near[0]}?" if near else f"it takes {', '.join(known)}"
+            raise ConfigError(f"env_kwargs: {env_id} takes no '{key}'; {hint}")
     try:
         Task(**kwargs)
     except ValueError as error:

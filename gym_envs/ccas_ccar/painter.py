@@ -20,7 +20,7 @@ _BACKGROUND, _PANEL, _LINE = (13, 17, 23), (22, 27, 34), (48, 54, 61)
 _INK, _FAINT = (230, 237, 243), (139, 148, 158)
 _GREEN, _TARGET, _HIDDEN_INK = (63, 224, 120), (255, 200, 87), (121, 160, 255)
 _LAMPS = ((255, 72, 72), (72, 235, 120))
-_DARK_CELL, _BRIGHT_CELL = np.array([24.0, 42.0, 38.0]), np.array([120.0, 255.0, 150.0])
+_DARK_CELL, _BRIGHT_CELL = np.array([26.0, 44.0, 42.0]), np.array([70.0, 255.0, 120.0])
 _FULL_GLOW = 60.0  # molecules at which a cell is as bright as it gets
 _N_CELLS = 15
 _HOURS = MAX_EPISODE_STEPS * STEP_MINUTES / 60.0
@@ -36,6 +36,8 @@ class Painter:
         self._task = task
         self._small = ImageFont.load_default(12 * _SCALE)
         self._large = ImageFont.load_default(26 * _SCALE)
+        self._lamps: dict[int | None, np.ndarray] = {}
+        self._placed_by: int | None = None
 
     def draw(self, trace: Trace, *, seed: int) -> np.ndarray:
         """Return the picture of an episode.
@@ -62,23 +64,18 @@ class Painter:
         glow = min(level / _FULL_GLOW, 1.0)
         body = tuple((_DARK_CELL + glow * (_BRIGHT_CELL - _DARK_CELL)).astype(int).tolist())
         size = (right - left, bottom - top)
-        lamp = Image.new("RGB", size, _PANEL)
-        if light is not None:
-            tint = Image.new("RGB", size, _LAMPS[light])
-            lamp = Image.composite(tint, lamp, _lamp_mask(size))
-        cells, halo = lamp.copy(), Image.new("RGB", size, (0, 0, 0))
-        shine = tuple(int(channel * 0.75 * glow) for channel in body)
-        for outline in _place_cells(size, seed):
-            ImageDraw.Draw(halo).polygon(outline, fill=shine)
-        halo = halo.filter(ImageFilter.GaussianBlur(14 * _SCALE))
+        if seed != self._placed_by:
+            self._outlines, self._halo = _place_cells(size, seed)
+            self._placed_by = seed
+        shine = 0.75 * glow * np.array(body) / 255.0
         cells = Image.fromarray(
-            np.minimum(np.asarray(cells, np.uint16) + np.asarray(halo, np.uint16), 255).astype(
+            np.minimum(self._lamp(light, size) + self._halo[..., None] * shine, 255.0).astype(
                 np.uint8
             )
         )
         pen = ImageDraw.Draw(cells)
         rim = tuple(min(channel + 45, 255) for channel in body)
-        for outline in _place_cells(size, seed):
+        for outline in self._outlines:
             pen.polygon(outline, fill=body)
             pen.line([*outline, outline[0]], fill=rim, width=2 * _SCALE, joint="curve")
         mask = Image.new("L", size, 0)
@@ -88,6 +85,16 @@ class Painter:
         ImageDraw.Draw(image).rounded_rectangle(
             (left, top, right - 1, bottom - 1), 18 * _SCALE, outline=edge, width=2 * _SCALE
         )
+
+    def _lamp(self, light: int | None, size: tuple[int, int]) -> np.ndarray:
+        """Return the dish without cells, in no light or in red or green, (h, w, 3) float32."""
+        if light not in self._lamps:
+            panel = np.full((size[1], size[0], 3), _PANEL, np.float32)
+            if light is not None:
+                share = _lamp_share(size)[..., None]
+                panel += share * (np.array(_LAMPS[light], np.float32) - panel)
+            self._lamps[light] = panel
+        return self._lamps[light]
 
     def _draw_readings(self, pen: ImageDraw.ImageDraw, trace: Trace, light: int | None) -> None:
         hours = (len(trace) - 1) * STEP_MINUTES / 60.0
@@ -112,17 +119,17 @@ class Painter:
         steps = np.arange(_span(trace))
         target = self._task.target_at(steps)
         top = max(60.0, 1.1 * max(levels), 1.1 * float(target.max()))
-        box = self._frame(pen, _LEVELS, top, "GFP, molecules", trace)
+        box = self._frame(pen, _LEVELS, top, "GFP, molecules")
         pen.line(_curve(box, target, top, trace), fill=_TARGET, width=2 * _SCALE)
         self._draw_curve(pen, box, levels, top, trace, _GREEN)
 
     def _draw_hidden(self, pen: ImageDraw.ImageDraw, trace: Trace) -> None:
         levels = [h for h, _, _ in trace]
         top = max(120.0, 1.1 * max(levels))
-        box = self._frame(pen, _HIDDEN, top, "CcaS-CcaR, hidden from the policy", trace)
+        box = self._frame(pen, _HIDDEN, top, "CcaS-CcaR, hidden from the policy")
         self._draw_curve(pen, box, levels, top, trace, _HIDDEN_INK)
 
-    def _draw_curve(self, pen, box, levels, top, trace, colour) -> None:  # noqa: PLR0913
+    def _draw_curve(self, pen, box, levels, top, trace, colour) -> None:
         points = _curve(box, np.array(levels), top, trace)
         if len(points) > 1:
             pen.line(points, fill=colour, width=2 * _SCALE, joint="curve")
@@ -146,12 +153,12 @@ class Painter:
                 anchor = "la" if hour == 0 else ("ra" if x > right - 9 * _SCALE else "ma")
                 pen.text(place, text, _FAINT, font=self._small, anchor=anchor)
 
-    def _frame(self, pen, place, top, title, trace) -> tuple[int, int, int, int]:  # noqa: PLR0913
+    def _frame(self, pen, place, top, title) -> tuple[int, int, int, int]:
         box = left, upper, right, lower = _scaled(place)
         pen.text((left, upper - 22 * _SCALE), title, _FAINT, font=self._small)
         pen.rectangle(box, fill=_PANEL)
-        spacing = 20 if top <= 130 else 100
-        for level in range(0, int(top) + 1, spacing if top > 100 else 20):
+        spacing = 20 if top <= 130 else 100  # few lines enough for their numbers
+        for level in range(0, int(top) + 1, spacing):
             y = lower - level / top * (lower - upper)
             pen.line((left, y, right, y), fill=_LINE, width=1)
             pen.text((left - 6 * _SCALE, y), f"{level}", _FAINT, font=self._small, anchor="rm")
@@ -175,16 +182,22 @@ def _curve(box, values: np.ndarray, top: float, trace: Trace) -> list[tuple[floa
     return list(zip(x.tolist(), y.tolist(), strict=True))
 
 
-def _lamp_mask(size: tuple[int, int]) -> Image.Image:
-    """Return how much of the lamp falls on each place: most in the upper middle."""
+def _lamp_share(size: tuple[int, int]) -> np.ndarray:
+    """Return how much of the lamp each place shows, most in the upper middle, (h, w) float32."""
     width, height = size
-    x = np.linspace(-1.0, 1.0, width)[None, :]
-    y = np.linspace(0.0, 1.6, height)[:, None]
-    return Image.fromarray((70.0 * np.exp(-(x**2 + y**2))).astype(np.uint8))
+    x = np.linspace(-1.0, 1.0, width, dtype=np.float32)[None, :]
+    y = np.linspace(0.0, 1.6, height, dtype=np.float32)[:, None]
+    return 0.27 * np.exp(-(x**2 + y**2))
 
 
-def _place_cells(size: tuple[int, int], seed: int) -> list[list[tuple[float, float]]]:
-    """Return outlines of rods that hardly touch: one in each field of a grid, shaken and turned."""
+def _place_cells(
+    size: tuple[int, int], seed: int
+) -> tuple[list[list[tuple[float, float]]], np.ndarray]:
+    """Place rods that hardly touch: one in each field of a grid, shaken and turned.
+
+    Returns:
+        Their outlines, and the light around them, (h, w) float32 from 0 to 255.
+    """
     generator = np.random.default_rng(seed)
     columns, rows = 3, _N_CELLS // 3
     field = np.array([size[0] / columns, size[1] / rows])
@@ -193,9 +206,13 @@ def _place_cells(size: tuple[int, int], seed: int) -> list[list[tuple[float, flo
         middle = (np.array([k % columns, k // columns]) + 0.5) * field
         middle += generator.uniform(-0.1, 0.1, 2) * field
         angle = generator.uniform(-0.5, 0.5)
-        half_length, radius = field[0] * generator.uniform(0.2, 0.29), field[1] * 0.2
+        half_length, radius = field[0] * generator.uniform(0.24, 0.36), field[1] * 0.2
         outlines.append(_rod(middle, angle, half_length, radius))
-    return outlines
+    halo = Image.new("L", size, 0)
+    for outline in outlines:
+        ImageDraw.Draw(halo).polygon(outline, fill=255)
+    blurred = halo.filter(ImageFilter.GaussianBlur(14 * _SCALE))
+    return outlines, np.asarray(blurred, np.float32)
 
 
 def _rod(middle, angle: float, half_length: float, radius: float) -> list[tuple[float, float]]:
