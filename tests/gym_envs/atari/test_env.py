@@ -4,11 +4,11 @@ import pytest
 
 pytest.importorskip("ale_py")
 
-from ale_py.env import AtariEnv as AleEnv  # noqa: E402
+from ale_py.env import AtariEnv as AleEnv
 
-from gym_envs.atari import AtariEnv, register_games  # noqa: E402
-from utils.config.atari import ATARI_DEFAULTS  # noqa: E402
-from utils.errors import ConfigError  # noqa: E402
+from gym_envs.atari import AtariEnv, register_games
+from utils.config.atari import ATARI_DEFAULTS
+from utils.errors import ConfigError
 
 
 def build(game="breakout", **changes):
@@ -136,9 +136,7 @@ def test_a_whole_game_terminates_and_tells_its_lives():
 def test_the_same_seed_gives_the_same_game_with_sticky_actions():
     actions = np.random.default_rng(2).integers(4, size=100)
     env = build(repeat_action_probability=0.25, noop_max=30)
-    pictures = [
-        np.stack([step[0] for step in roll(env, actions, seed=seed)]) for seed in (5, 5, 6)
-    ]
+    pictures = [np.stack([step[0] for step in roll(env, actions, seed=seed)]) for seed in (5, 5, 6)]
     assert (pictures[0] == pictures[1]).all()
     assert (pictures[0] != pictures[2]).any()
 
@@ -170,7 +168,7 @@ def test_what_there_is_not_is_told_in_a_line(changes, message):
 
 def test_a_missing_rom_is_told_in_a_line(monkeypatch, tmp_path):
     monkeypatch.setenv("ALE_ROMS_DIR", str(tmp_path))
-    with pytest.raises(ConfigError, match="ROM of pong cannot be used: .*ale-py brings its own"):
+    with pytest.raises(ConfigError, match=r"ROM of pong cannot be used: .*ale-py brings its own"):
         build("pong")
 
 

@@ -21,7 +21,8 @@ class OneAfterAnother:
 
 def test_words_that_would_favour_small_numbers_are_drawn_anew():
     # 2^32 mod 30 is 16: a product whose low half is below 16 is refused. The words 0 and
-    # 143165577 give the products 0 and 2^32 + 14, so the third word counts: (2^31 + 1) * 30 >> 32 = 15, low half 30.
+    # 143165577 give the products 0 and 2^32 + 14, so the third word counts:
+    # (2^31 + 1) * 30 = 15 * 2^32 + 30.
     assert draw_below(OneAfterAnother([0, 143165577, (1 << 31) + 1]), 30) == 15
 
 

@@ -5,9 +5,9 @@ import pytest
 
 pytest.importorskip("ale_py")
 
-from gym_envs.atari import AtariEnv  # noqa: E402
-from gym_envs.atari.objects import find_object_reader, list_games  # noqa: E402
-from utils.config.atari import ATARI_DEFAULTS  # noqa: E402
+from gym_envs.atari import AtariEnv
+from gym_envs.atari.objects import find_object_reader, list_games
+from utils.config.atari import ATARI_DEFAULTS
 
 WHITE, GREEN, ORANGE, RED = (236, 236, 236), (92, 186, 92), (213, 130, 74), (200, 72, 72)
 BRICK_COLOURS = [RED, (198, 108, 58), (180, 122, 48), (162, 162, 42), (72, 160, 72), (66, 72, 200)]

@@ -6,9 +6,9 @@ import pytest
 pytest.importorskip("ale_py")
 pytest.importorskip("cv2")
 
-from utils.environment import build_env  # noqa: E402
-from utils.environment.families.atari import why_not_native  # noqa: E402
-from utils.errors import ConfigError, MissingDependencyError  # noqa: E402
+from utils.environment import build_env
+from utils.environment.families.atari import why_not_native
+from utils.errors import ConfigError, MissingDependencyError
 
 OPTIONS = {
     "env_kwargs": {"obs_type": "grayscale", "screen_size": [84, 84]},
