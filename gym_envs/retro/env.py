@@ -129,7 +129,7 @@ class RetroEnv(gym.Env):
             self._is_over = bool(data.is_done())
             if self._is_over:
                 break
-        observation = core._update_obs()  # noqa: SLF001 - stable-retro's step would do it each frame
+        observation = core._update_obs()  # what its step would do every frame
         if self.render_mode == "human":
             core.render()
             time.sleep(self._frame_skip / _FRAMES_PER_SECOND)

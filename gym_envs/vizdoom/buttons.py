@@ -129,6 +129,4 @@ def _speed(text: str, action: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise ConfigError(
-            f"env_kwargs: actions: '{action}': '{text}' is not a number"
-        ) from error
+        raise ConfigError(f"env_kwargs: actions: '{action}': '{text}' is not a number") from error

@@ -33,7 +33,7 @@ def load_game(config: Path) -> DoomGame:
     with _captured_warnings() as warnings:
         try:
             is_clean = game.load_config(str(config))
-        except Exception as error:  # noqa: BLE001 - vizdoom's errors have no common base class
+        except Exception as error:  # vizdoom names many kinds
             raise ConfigError(f"{config}: {_one_line(error)}") from error
     if not is_clean:
         raise ConfigError(f"{config}: {_one_line(warnings[0])}")
@@ -74,7 +74,7 @@ def start_engine(game: DoomGame, *, config: Path) -> None:
         game.set_doom_config_path(os.devnull)  # the engine would write its settings there
         try:
             game.init()
-        except Exception as error:  # noqa: BLE001 - vizdoom's errors have no common base class
+        except Exception as error:  # vizdoom names many kinds
             game.close()
             raise ConfigError(f"{config}: Doom did not start: {_one_line(error)}") from error
     for name in _SHARED_NAMES:

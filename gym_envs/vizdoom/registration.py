@@ -8,6 +8,9 @@ import gymnasium as gym
 
 from gym_envs.vizdoom.scenarios import list_scenarios
 
+# Mean returns at which a task counts as solved; for the others none is agreed.
+_REWARD_THRESHOLDS = {"VizDoom-Basic": 80.0}
+
 
 def register() -> None:
     """Make all scenarios known to Gymnasium, those of `VIZDOOM_SCENARIOS_DIR` included.
@@ -22,4 +25,9 @@ def register() -> None:
         known = gym.registry.get(env_id)
         if known is None or known.kwargs != kwargs:
             gym.registry.pop(env_id, None)
-            gym.register(env_id, entry_point="gym_envs.vizdoom.env:VizDoomEnv", kwargs=kwargs)
+            gym.register(
+                env_id,
+                entry_point="gym_envs.vizdoom.env:VizDoomEnv",
+                reward_threshold=_REWARD_THRESHOLDS.get(env_id),
+                kwargs=kwargs,
+            )

@@ -1,4 +1,4 @@
-"""Which scenarios there are: those that ship with the vizdoom package, and a folder of one's own."""
+"""Which scenarios there are: those that ship with vizdoom, and a folder of one's own."""
 
 from __future__ import annotations
 

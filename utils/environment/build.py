@@ -178,7 +178,7 @@ def build_env_from_config(
 
 
 def build_evaluation_env(config: Any) -> BaseVectorEnv | SimdVectorEnv | TorchVectorEnv:
-    """Build the vector env in which a training run judges its policies, beside the one it trains in.
+    """Build the vector env in which a training run judges its policies, beside its own.
 
     There are `config.eval_n_envs` environments; where that is null, up to 16, or one where every
     environment takes a process of its own.

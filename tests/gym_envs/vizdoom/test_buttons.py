@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 
 from gym_envs.vizdoom.buttons import ButtonActions
+from utils.config import load_config
+from utils.environment import build_env
 from utils.errors import ConfigError
 
 BASIC = ("MOVE_LEFT", "MOVE_RIGHT", "ATTACK")
@@ -29,7 +31,9 @@ def test_combinations_leave_out_contradictions():
 
 
 def test_at_most_one_weapon_is_selected():
-    actions = ButtonActions(("SELECT_WEAPON1", "SELECT_WEAPON2", "SELECT_NEXT_WEAPON"), "combinations")
+    actions = ButtonActions(
+        ("SELECT_WEAPON1", "SELECT_WEAPON2", "SELECT_NEXT_WEAPON"), "combinations"
+    )
     assert actions.names == ("NO_OP", "SELECT_WEAPON1", "SELECT_WEAPON2", "SELECT_NEXT_WEAPON")
 
 
@@ -61,3 +65,26 @@ def test_mistakes_are_told(buttons, actions, told):
     with pytest.raises(ConfigError, match=told) as caught:
         ButtonActions(buttons, actions)
     assert "\n" not in str(caught.value)
+
+
+CONFIGS = [
+    f"VizDoom-{name}:ppo"
+    for name in (
+        "Basic", "DeadlyCorridor", "Deathmatch", "DefendTheCenter", "DefendTheLine",
+        "HealthGathering", "HealthGatheringSupreme", "MyWayHome", "PredictPosition", "RocketBasic",
+        "SimplerBasic", "TakeCover",
+    )
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("config_id", CONFIGS)
+def test_the_labels_of_a_config_say_what_its_actions_press(config_id):
+    pytest.importorskip("vizdoom")
+    config = load_config(config_id)
+    env = build_env(config.env_id, n_envs=1, vectorization="sync", env_kwargs=config.env_kwargs)
+    names = env.envs[0].unwrapped.action_names
+    env.close()
+    for label, name in zip(config.spec.action.labels, names, strict=True):
+        for said, pressed in zip(label.split(" and "), name.split("+"), strict=True):
+            button = pressed.lower().replace("_", " ")
+            assert button.endswith(said) or (said, pressed) == ("nothing", "NO_OP"), (label, name)
