@@ -137,3 +137,13 @@ def read_screen_size(game: str) -> tuple[int, int]:
     """
     emulator = Emulator(game, repeat_action_probability=0.0, mode=None, difficulty=None)
     return emulator.screen_size
+
+
+def count_actions(game: str, *, full_action_space: bool) -> int:
+    """Return the number of a game's actions, or of the console's.
+
+    Raises:
+        ConfigError: The game has no ROM.
+    """
+    emulator = Emulator(game, repeat_action_probability=0.0, mode=None, difficulty=None)
+    return len(emulator.list_actions(full=full_action_space))

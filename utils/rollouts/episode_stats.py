@@ -93,6 +93,12 @@ class EpisodeTracker:
         self.window_returns.extend(returns)
         self.window_lengths.extend(lengths)
 
+    def share_window(self, other: EpisodeTracker) -> None:
+        """Keep finished episodes in the window of another tracker, in the order they end in."""
+        self.window_returns = other.window_returns
+        self.window_lengths = other.window_lengths
+        self.window_metrics = other.window_metrics
+
     def reset(self, env_index: np.ndarray | None = None) -> None:
         """Forget the running episodes of some environments (all if None), not the window."""
         index = slice(None) if env_index is None else env_index

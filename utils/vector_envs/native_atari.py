@@ -12,7 +12,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from typing_extensions import override
 
-from gym_envs.atari.emulator import find_rom, read_screen_size
+from gym_envs.atari.emulator import count_actions, find_rom, read_screen_size
 from utils.errors import CheckpointError, EnvironmentFailedError
 from utils.vector_envs.base_vector_env import BaseVectorEnv, EnvFacts
 
@@ -51,7 +51,7 @@ class NativeAtariVectorEnv(BaseVectorEnv):
         ale_settings: Mapping[str, Any],
         screen_size: Sequence[int] | None,
     ) -> None:
-        """Load the games.
+        """Describe the games; they are loaded when they are first reset.
 
         Args:
             game: Name of the ROM.
@@ -73,18 +73,8 @@ class NativeAtariVectorEnv(BaseVectorEnv):
         self._screen_size = read_screen_size(game) if screen_size is None else tuple(screen_size)
         self._ends_with_life, self._reward_bounds = ends_with_life, reward_bounds
         self._parts: tuple[NativeAtariVectorEnv, ...] = ()
-        height, width = self._screen_size
-        self._ale: AtariVectorEnv | None = AtariVectorEnv(
-            game,
-            n_envs,
-            **self._ale_settings,
-            num_threads=self._n_threads,
-            img_height=height,
-            img_width=width,
-            autoreset_mode=AutoresetMode.SAME_STEP,
-            reward_clipping=False,
-            episodic_life=False,
-        )
+        self._ale: AtariVectorEnv | None = None
+        self._is_closed = False
         self._describe(
             EnvFacts(
                 env_id=env_id,
@@ -97,7 +87,9 @@ class NativeAtariVectorEnv(BaseVectorEnv):
             ),
             n_envs=n_envs,
             observation_space=self._find_space(),
-            action_space=self._ale.single_action_space,
+            action_space=spaces.Discrete(
+                count_actions(game, full_action_space=self._ale_settings["full_action_space"])
+            ),
             metadata={},
         )
         self._seed: int | None = None
@@ -126,7 +118,6 @@ class NativeAtariVectorEnv(BaseVectorEnv):
         assert not self._is_started, "split() comes before the first reset()"
         assert not self._parts, "split once only"
         assert self.num_envs % n_parts == 0, (self.num_envs, n_parts)
-        self._release()
         self._parts = tuple(
             NativeAtariVectorEnv(
                 self._game,
@@ -330,16 +321,27 @@ class NativeAtariVectorEnv(BaseVectorEnv):
         """End the threads and give back the memory."""
         for part in self._parts:
             part.close()
-        self._release()
-
-    def _release(self) -> None:
         if self._ale is not None:
             self._ale.ale = None  # what holds the threads
-        self._ale = None
+        self._ale, self._is_closed = None, True
 
     def _open_ale(self) -> AtariVectorEnv:
-        if self._ale is None:
+        """Return ALE's vector environment; loading a game takes it some 0.07 s each."""
+        if self._is_closed:
             raise EnvironmentFailedError(f"the games of {self.env_id} have been closed")
+        if self._ale is None:
+            height, width = self._screen_size
+            self._ale = AtariVectorEnv(
+                self._game,
+                self.num_envs,
+                **self._ale_settings,
+                num_threads=self._n_threads,
+                img_height=height,
+                img_width=width,
+                autoreset_mode=AutoresetMode.SAME_STEP,
+                reward_clipping=False,
+                episodic_life=False,
+            )
         return self._ale
 
 
