@@ -327,7 +327,9 @@ class BaseAgent(LightningModule):
         # Third-party environments may draw from Python's and NumPy's global generators.
         generators = global_generator_state()
         is_on_device = self._eval_env.vectorization_name == "torch"
-        judge = evaluate_on_device if is_on_device else evaluate_policy
+        # The quick way keeps no memory.
+        is_quick = is_on_device and not self.policy.has_memory
+        judge = evaluate_on_device if is_quick else evaluate_policy
         result = judge(
             policy or self.policy,
             self._eval_env,

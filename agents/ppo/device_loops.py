@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 def why_no_loop(agent: PPOAgent) -> str | None:
     """Say what keeps an agent from every loop on the device; None if nothing does."""
-    return "normalize_reward is set" if agent.config.normalize_reward else None
+    if agent.config.normalize_reward:
+        return "normalize_reward is set"
+    if agent.config.exploration.kind != "none":
+        return f"exploration.kind is {agent.config.exploration.kind}"
+    if agent.policy.normalizes_value:
+        return "value_normalization is popart"
+    return "the policy has a memory" if agent.policy.has_memory else None
 
 
 class LoopChoice(NamedTuple):

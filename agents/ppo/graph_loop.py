@@ -28,6 +28,8 @@ def why_not_graph(agent: PPOAgent) -> str | None:
     config = agent.config
     reasons = {
         f"device is {agent.compute_device.type}": agent.compute_device.type != "cuda",
+        f"exploration.kind is {config.exploration.kind}": config.exploration.kind != "none",
+        "value_normalization is popart": config.value_normalization == "popart",
         "target_kl is set": config.target_kl is not None,
         "normalize_obs is rolling": agent.policy.normalizer.learns,
         f"optimizer is {config.optimizer}": config.optimizer not in _KNOWN_OPTIMIZERS,

@@ -5,10 +5,11 @@ Schulman et al. 2017, "Proximal Policy Optimization Algorithms", algorithm 1.
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import math
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 from torch import Tensor
@@ -16,6 +17,7 @@ from typing_extensions import override
 
 from agents.base_agent import BaseAgent
 from agents.ppo.device_loop import DeviceLoop
+from agents.ppo.exploration import Exploration, build_exploration
 from agents.ppo.ppo_gradients import PPOTerms, has_closed_form, write_ppo_gradients
 from agents.ppo.ppo_losses import (
     KL_TOLERANCE,
@@ -29,6 +31,8 @@ from agents.update_report import UpdateLosses, UpdateReport
 from utils.compiled.eligibility import why_not_compiled
 from utils.config import PPOConfig
 from utils.dataloaders import DataSource, DeviceSource, HookBatch, RolloutSource, UpdateBatch
+from utils.errors import CheckpointError
+from utils.normalization import PopArtHead
 from utils.policy_factory import ActorCritic, build_policy, policy_settings_from_config
 from utils.returns import explained_variance, generalized_advantage, standardize
 from utils.rollouts import Minibatch, RolloutBuffer
@@ -49,6 +53,8 @@ class PPOAgent(BaseAgent):
     """Carries out whole iterations where the environments live on a device; else None."""
     compiled_update: PPOCompiledUpdate | None = None
     """Carries out whole updates in one compiled call; None: torch does, minibatch by minibatch."""
+    exploration: Exploration | None = None
+    """Rewards what is new; None: nothing does."""
     path: str = "collector and update"
     """What carries out the iterations, and why nothing faster does."""
 
@@ -57,7 +63,10 @@ class PPOAgent(BaseAgent):
     def build_models(
         config: PPOConfig, observation_space: gym.Space, action_space: gym.Space
     ) -> ActorCritic:
-        settings = policy_settings_from_config(config, has_critic=True)
+        settings = dataclasses.replace(
+            policy_settings_from_config(config, has_critic=True),
+            normalizes_value=config.value_normalization == "popart",
+        )
         return build_policy(observation_space, action_space, settings)
 
     @override
@@ -69,21 +78,29 @@ class PPOAgent(BaseAgent):
             if self.device_loop is not None:
                 return DeviceSource(self.train_env, self.device_loop)
         config = self.config
+        self.exploration = build_exploration(config, self.train_env, device=self.compute_device)
         collector, how_collected = build_step_collector(
             self.train_env,
             self.policy,
             config,
             hyperparameters=self.hyperparameters,
             device=self.compute_device,
+            record=None if self.exploration is None else self.exploration.record,
         )
         self.compiled_update, how_updated = _choose_update(self.policy, config)
         if self.train_env.vectorization_name != "torch":  # there it says why no loop does it all
             self.path = f"{how_collected}; {how_updated}"
         return RolloutSource(
             collector,
-            build_rollout_buffer(self.train_env, self.policy, n_steps=config.n_steps),
+            build_rollout_buffer(
+                self.train_env,
+                self.policy,
+                n_steps=config.n_steps,
+                sequence_length=config.resolved_sequence_length,
+                device=self.compute_device,
+            ),
             collect=lambda collector, buffer: collector.collect(buffer, n_steps=config.n_steps),
-            batch_size=lambda: config.resolved_batch_size,
+            batch_size=lambda: config.resolved_batch_size // config.resolved_sequence_length,
             n_passes=config.n_epochs,
             seed=derive_seed(config.seed, "minibatch"),
         )
@@ -158,7 +175,27 @@ class PPOAgent(BaseAgent):
         explained = float(explained_variance(value=rows(buffer.value), returns=returns))
         if explained == explained:  # undefined where the returns do not vary
             self.recorder.record("train/ppo/explained_variance", explained)
-        return advantage, returns
+        self._normalize_value(returns)
+        return self._add_bonus(advantage, buffer), returns
+
+    def _normalize_value(self, returns: Tensor) -> None:
+        """Let the critic's moments take in the returns (T, N) that it will learn."""
+        head = self.policy.critic_head
+        if isinstance(head, PopArtHead):
+            head.update(returns, beta=self.config.popart_beta)
+            self.recorder.record("train/popart/mean", float(head.shift))
+            self.recorder.record("train/popart/std", float(head.scale))
+
+    def _add_bonus(self, advantage: Tensor, buffer: RolloutBuffer) -> Tensor:
+        """Weigh the advantage (T, N) of the reward and that of what is new."""
+        if self.exploration is None:
+            return advantage
+        hp = self.hyperparameters
+        of_bonus, metrics = self.exploration.compute_advantage(
+            buffer, self.policy, gae_lambda=hp["gae_lambda"]
+        )
+        self.recorder.record_many(metrics)
+        return hp["exploration.extrinsic_coef"] * advantage + hp["exploration.coef"] * of_bonus
 
     @override
     def scale_advantage(self, advantage: Tensor) -> Tensor:
@@ -167,14 +204,29 @@ class PPOAgent(BaseAgent):
 
     @override
     def run_update(self, batch: UpdateBatch) -> UpdateReport:
+        if self.exploration is not None:
+            self._learn_what_is_new(self.exploration)
         if self.compiled_update is None:
             return super().run_update(batch)
         return self.compiled_update.update(batch, self.hyperparameters, optimizer=self.optimizer)
 
+    def _learn_what_is_new(self, exploration: Exploration) -> None:
+        hp = self.hyperparameters
+        metrics = exploration.learn(value_lr=hp["policy_lr"], max_grad_norm=hp.get("max_grad_norm"))
+        self.recorder.record_many(metrics)
+        for key, value in metrics.items():
+            if not math.isfinite(value):
+                self.stop_diverged(key, value)
+
     @override
     def losses_for_batch(self, minibatch: Minibatch) -> UpdateLosses:
         config, hp = self.config, self.hyperparameters
-        new = self.policy.evaluate_actions(minibatch.observation, minibatch.action)
+        new = self.policy.evaluate_actions(
+            minibatch.observation,
+            minibatch.action,
+            mask=minibatch.mask,
+            sequences=minibatch.sequences,
+        )
         advantage = minibatch.advantage
         if config.normalize_advantages == "batch":
             advantage = standardize(advantage)
@@ -184,12 +236,7 @@ class PPOAgent(BaseAgent):
             advantage=advantage,
             clip_range=hp["clip_range"],
         ).mean()
-        value = value_loss(
-            value=new.value,
-            old_value=minibatch.old_value,
-            returns=minibatch.returns,
-            clip_range_vf=hp.get("clip_range_vf"),
-        ).mean()
+        value = self._value_loss(minibatch, new.value).mean()
         entropy = new.entropy.mean()
         total = policy + hp["vf_coef"] * value
         # A term without weight would still be walked backwards.
@@ -197,6 +244,18 @@ class PPOAgent(BaseAgent):
             total = total - hp["ent_coef"] * entropy
         terms = PPOTerms(policy, value, entropy, new.logprob)
         return self._report(total, terms, minibatch.old_logprob)
+
+    def _value_loss(self, minibatch: Minibatch, value: Tensor) -> Tensor:
+        """Return the critic's loss, (B,); in deviations of the returns with PopArt."""
+        terms = {
+            "value": value,
+            "old_value": minibatch.old_value,
+            "returns": minibatch.returns,
+        }
+        head = self.policy.critic_head
+        if isinstance(head, PopArtHead):  # the mean that all are taken from cancels
+            terms = {name: term / head.scale for name, term in terms.items()}
+        return value_loss(**terms, clip_range_vf=self.hyperparameters.get("clip_range_vf"))
 
     @override
     def write_gradients(self, minibatch: Minibatch) -> UpdateLosses:
@@ -253,6 +312,24 @@ class PPOAgent(BaseAgent):
             ),
             "train/ppo/clip_fraction": float(clipped.mean()),
         }
+
+    @override
+    def checkpoint_state(self) -> dict[str, Any]:
+        state = super().checkpoint_state()
+        if self.exploration is not None:
+            state["exploration"] = self.exploration.state_dict()
+        return state
+
+    @override
+    def load_checkpoint_state(self, state: dict[str, Any]) -> int:
+        if self.exploration is not None:
+            if "exploration" not in state:
+                raise CheckpointError(
+                    "the saved state has no bonus networks, and the run's config.json asks for "
+                    f"exploration.kind {self.config.exploration.kind} now: put none back into it"
+                )
+            self.exploration.load_state_dict(state["exploration"])
+        return super().load_checkpoint_state(state)
 
 
 def _choose_update(policy: ActorCritic, config: PPOConfig) -> tuple[PPOCompiledUpdate | None, str]:

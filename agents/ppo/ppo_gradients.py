@@ -31,11 +31,12 @@ class PPOTerms(NamedTuple):
 def has_closed_form(policy: ActorCritic) -> bool:
     """Say whether `write_ppo_gradients` knows the policy's derivative.
 
-    It does for two separate MLPs with tanh or ReLU, a categorical or diagonal normal distribution,
-    and an encoder without weights.
+    It does for two separate MLPs with tanh or ReLU, a categorical or diagonal normal distribution
+    without masks, no memory, and an encoder without weights.
     """
     return (
         policy.has_analytic_backward
+        and not policy.has_masks
         and isinstance(policy.distribution, Categorical | DiagonalNormal)
         and not any(True for _ in policy.encoder.parameters())
     )

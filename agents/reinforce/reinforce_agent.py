@@ -46,7 +46,12 @@ class REINFORCEAgent(BaseAgent):
                 "set max_episode_steps"
             )
         n_episodes = config.episodes_per_env
-        buffer = build_rollout_buffer(self.train_env, self.policy, n_steps=limit * n_episodes)
+        buffer = build_rollout_buffer(
+            self.train_env,
+            self.policy,
+            n_steps=limit * n_episodes,
+            device=self.compute_device,
+        )
         return RolloutSource(
             build_collector(
                 self.train_env,
@@ -59,7 +64,7 @@ class REINFORCEAgent(BaseAgent):
             collect=lambda collector, rollout: collector.collect_episodes(
                 rollout, n_episodes=n_episodes
             ),
-            batch_size=lambda: buffer.n_samples,
+            batch_size=lambda: buffer.n_units,
             n_passes=1,
             seed=derive_seed(config.seed, "minibatch"),
         )
@@ -90,7 +95,12 @@ class REINFORCEAgent(BaseAgent):
     @override
     def losses_for_batch(self, minibatch: Minibatch) -> UpdateLosses:
         hp = self.hyperparameters
-        new = self.policy.evaluate_actions(minibatch.observation, minibatch.action)
+        new = self.policy.evaluate_actions(
+            minibatch.observation,
+            minibatch.action,
+            mask=minibatch.mask,
+            sequences=minibatch.sequences,
+        )
         target = minibatch.advantage
         if self.config.normalize_targets:
             target = standardize(target)

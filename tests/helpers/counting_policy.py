@@ -39,6 +39,7 @@ class CountingPolicy:
         self.normalizer = ObservationNormalizer()
         self.distribution = Categorical(1000)
         self.has_critic = has_critic
+        self.has_memory = self.has_masks = False
         self.seen: list[Tensor] = []
         self._act = act
 
@@ -51,10 +52,17 @@ class CountingPolicy:
         *,
         generator: torch.Generator | None = None,
         deterministic: bool = False,
+        mask: Tensor | None = None,
+        state: Tensor | None = None,
     ) -> PolicyStep:
+        assert mask is None and state is None
         number = encode_rows(observation).clone()
         self.seen.append(number)
         return PolicyStep(self._act(number), -number / 7, self.predict_value(observation))
 
-    def predict_value(self, observation: Observation) -> Tensor:
+    def initial_state(self, n: int) -> None:
+        """It remembers nothing."""
+
+    def predict_value(self, observation: Observation, *, state: Tensor | None = None) -> Tensor:
+        assert state is None
         return encode_rows(observation) / 2

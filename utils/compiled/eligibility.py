@@ -11,6 +11,16 @@ from utils.models import TwinTrunks
 from utils.policy_factory import ActorCritic
 
 
+def find_special_part(policy: ActorCritic) -> str | None:
+    """Say in a few words which part of a policy only its own methods know; None without one."""
+    reasons = {
+        "the policy has a memory": policy.has_memory,
+        "actions are masked": policy.has_masks,
+        "value_normalization is popart": policy.normalizes_value,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), None)
+
+
 def why_not_compiled(policy: ActorCritic) -> str | None:
     """Say in a few words why the compiled functions cannot stand in for a policy; None if they can.
 
@@ -19,6 +29,8 @@ def why_not_compiled(policy: ActorCritic) -> str | None:
     """
     space = policy.encoder.space
     parameters = list(policy.parameters())
+    if reason := find_special_part(policy):
+        return reason
     if not isinstance(policy.trunk, TwinTrunks):
         return "actor and critic share a trunk or there is no critic"
     if policy.trunk.activation_name not in ("tanh", "relu"):

@@ -62,6 +62,12 @@ class PolicyKwargs(BaseModel):
         default=512,
         description="Units of the layer that follows the convolutions of an image, >= 1.",
     )
+    memory: Literal["none", "gru", "lstm"] = Field(
+        default="none", description="What remembers an episode, between hidden layers and heads."
+    )
+    memory_dim: PositiveInteger = Field(
+        default=64, description="Units of the memory, >= 1; an LSTM keeps twice as many numbers."
+    )
 
 
 class Config(BaseModel):
@@ -149,6 +155,10 @@ class Config(BaseModel):
     )
 
     # Model and optimiser
+    action_masks: Flag = Field(
+        default=False,
+        description="Choose only among the actions that info['action_mask'] allows.",
+    )
     policy_kwargs: PolicyKwargs = Field(
         default=PolicyKwargs(), description="Shape of the networks."
     )

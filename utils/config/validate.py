@@ -81,6 +81,12 @@ COMMON_EFFECT_RULES = (
         reason="only normalize_obs: rolling clips",
     ),
     EffectRule(
+        options=("policy_kwargs.memory_dim",),
+        switches=("policy_kwargs.memory",),
+        is_off=lambda config: config.policy_kwargs.memory == "none",
+        reason="policy_kwargs.memory is none",
+    ),
+    EffectRule(
         options=("clip_reward",),
         switches=("normalize_reward",),
         is_off=lambda config: not config.normalize_reward,

@@ -19,7 +19,7 @@ class UpdateBatch:
 
     hook: str
     index_table: Tensor
-    """(n_passes * n_minibatches, batch_size) int64."""
+    """(n_passes * n_minibatches, batch_size) int64, units of the buffer: samples or sequences."""
     buffer: RolloutBuffer
 
     def to(self, device: torch.device) -> UpdateBatch:
@@ -28,10 +28,10 @@ class UpdateBatch:
 
     def minibatches(self) -> Iterator[Minibatch]:
         """Yield one minibatch after another, in the order of the table."""
-        n_samples = self.buffer.n_samples
+        n_units = self.buffer.n_units
         for index in self.index_table:
             # A minibatch of everything needs no picking: the order changes no mean.
-            yield self.buffer.samples if len(index) == n_samples else self.buffer.gather(index)
+            yield self.buffer.samples if len(index) == n_units else self.buffer.gather(index)
 
 
 class _Indexed(Dataset[UpdateBatch]):
@@ -61,12 +61,13 @@ def build_update_loader(
     Args:
         buffer: Finished rollout to pick from.
         hook: Name of the work that the batch is for.
-        batch_size: Samples of a minibatch, asked for at each update.
+        batch_size: Units of the buffer in a minibatch (see `RolloutBuffer.n_units`), asked for at
+            each update.
         n_passes: Passes over the rollout.
         generator: Source of the permutations.
     """
     sampler = MultiPassSampler(
-        lambda: buffer.n_samples, batch_size=batch_size, n_passes=n_passes, generator=generator
+        lambda: buffer.n_units, batch_size=batch_size, n_passes=n_passes, generator=generator
     )
     # The loader draws a base seed for workers that it does not have; a generator of its own keeps
     # that out of the global stream.

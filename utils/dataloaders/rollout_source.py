@@ -35,7 +35,7 @@ class RolloutSource:
             collector: Steps the environments.
             buffer: Is filled and read.
             collect: Fills the buffer: a number of steps, or a number of episodes.
-            batch_size: Samples of a minibatch, asked for at each update.
+            batch_size: Units of the buffer in a minibatch, asked for at each update.
             n_passes: Passes over each rollout.
             seed: Of the order of the minibatches.
         """

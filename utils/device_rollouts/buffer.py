@@ -81,4 +81,4 @@ def pick_minibatches(samples: Minibatch, index_table: Tensor) -> Iterator[Miniba
         if len(index) == n_samples:  # a minibatch of everything: the order changes no mean
             yield samples
         else:
-            yield Minibatch(*(field.index_select(0, index) for field in samples))
+            yield samples.pick(index)

@@ -3,6 +3,7 @@
 from utils.distributions.bernoulli import Bernoulli
 from utils.distributions.categorical import Categorical
 from utils.distributions.diagonal_normal import DiagonalNormal
+from utils.distributions.masking import mask_parameters
 from utils.distributions.multi_categorical import MultiCategorical
 from utils.distributions.protocol import ActionDistribution, Parameters
 
@@ -13,4 +14,5 @@ __all__ = [
     "DiagonalNormal",
     "MultiCategorical",
     "Parameters",
+    "mask_parameters",
 ]

@@ -3,8 +3,9 @@
 from utils.models.cnn import NatureCNN
 from utils.models.encoder import ObservationEncoder
 from utils.models.heads import NormalHead, linear_head
-from utils.models.initialization import orthogonal_
+from utils.models.initialization import orthogonal_, orthogonal_blocks_
 from utils.models.mlp import ACTIVATIONS, SharedTrunk, TwinTrunks, build_mlp
+from utils.models.recurrent import Memory
 from utils.models.twin_network import (
     has_analytic_backward,
     twin_backward,
@@ -14,6 +15,7 @@ from utils.models.twin_network import (
 
 __all__ = [
     "ACTIVATIONS",
+    "Memory",
     "NatureCNN",
     "NormalHead",
     "ObservationEncoder",
@@ -23,6 +25,7 @@ __all__ = [
     "has_analytic_backward",
     "linear_head",
     "orthogonal_",
+    "orthogonal_blocks_",
     "twin_backward",
     "twin_forward",
     "twin_network",

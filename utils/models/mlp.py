@@ -62,6 +62,10 @@ class SharedTrunk(nn.Module):
         hidden = self.layers(features)
         return hidden, hidden
 
+    def streams(self, features: Tensor) -> Tensor:
+        """Map (B, input_dim) to the features of the one stream that there is, (1, B, H)."""
+        return self.layers(features).unsqueeze(0)
+
     def critic_features(self, features: Tensor) -> Tensor:
         """Map (B, input_dim) to what the critic's head reads."""
         return self.layers(features)
@@ -99,11 +103,15 @@ class TwinTrunks(nn.Module):
 
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
         """Map (B, input_dim) to the actor's and the critic's features."""
+        actor, critic = self.streams(features).unbind(0)
+        return actor, critic
+
+    def streams(self, features: Tensor) -> Tensor:
+        """Map (B, input_dim) to the actor's and the critic's features as one tensor, (2, B, H)."""
         hidden = features.expand(2, *features.shape)
         for weight, bias in zip(self.weights, self.biases, strict=True):
             hidden = self.activation(torch.baddbmm(bias, hidden, weight))
-        actor, critic = hidden.unbind(0)
-        return actor, critic
+        return hidden
 
     def critic_features(self, features: Tensor) -> Tensor:
         """Map (B, input_dim) to what the critic's head reads, without the actor's part."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import copy
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -11,11 +12,27 @@ from torch import Tensor
 
 from utils.distributions import Bernoulli, Categorical, DiagonalNormal, MultiCategorical
 from utils.distributions.protocol import ActionDistribution
+from utils.policies import Sequences
 from utils.rollouts.reshape import flatten_env_major
+from utils.rollouts.sequence_table import SequenceTable, cut_by_episodes, cut_evenly
 from utils.spaces import torch_dtype
 
 Observation = Tensor | dict[str, Tensor]
 ObservationArray = np.ndarray | dict[str, np.ndarray]
+
+
+_PER_ENVIRONMENT = (
+    "observation",
+    "action",
+    "logprob",
+    "value",
+    "next_value",
+    "reward",
+    "terminated",
+    "truncated",
+    "is_valid",
+)
+"""The arrays of a buffer, (T, N, ...)."""
 
 
 class Minibatch(NamedTuple):
@@ -33,10 +50,33 @@ class Minibatch(NamedTuple):
     """(B,)"""
     returns: Tensor
     """(B,)"""
+    mask: Tensor | None = None
+    """(B, n) bool, which actions the environment allowed; None without action masks."""
+    sequences: Sequences | None = None
+    """Where the transitions lie in time, for a policy with a memory; None without one."""
+
+    def pick(self, index: Tensor) -> Minibatch:
+        """Return the rows `index` (b,) int64, without their place in time."""
+        observation = self.observation
+        picked: Observation = (
+            {key: part.index_select(0, index) for key, part in observation.items()}
+            if isinstance(observation, dict)
+            else observation.index_select(0, index)
+        )
+        fields = (self.action, self.old_logprob, self.old_value, self.advantage, self.returns)
+        return Minibatch(
+            picked,
+            *(field.index_select(0, index) for field in fields),
+            mask=None if self.mask is None else self.mask.index_select(0, index),
+        )
 
 
 class RolloutBuffer:
     """T steps of N environments, `(T, N, ...)`, allocated once and written row by row.
+
+    For a policy with a memory the rollout is cut into sequences: stretches of `sequence_length`
+    rows of one environment, of which minibatches are made, or, where it is None, whole episodes.
+    The memory's state is kept as it was before each sequence's first row.
 
     Tensors live in ordinary memory and share it with NumPy views, so a step is written without a
     temporary. `observation[t]` is what the policy saw before `action[t]`.
@@ -49,6 +89,10 @@ class RolloutBuffer:
         n_envs: int,
         observation_space: gym.Space,
         distribution: ActionDistribution,
+        state_dim: int = 0,
+        sequence_length: int | None = None,
+        mask_width: int = 0,
+        observation_device: torch.device | None = None,
     ) -> None:
         """Allocate the arrays.
 
@@ -57,17 +101,23 @@ class RolloutBuffer:
             n_envs: Number of environments (N).
             observation_space: Single observation space; Dict spaces are flat.
             distribution: Says the shape and dtype of stored actions.
+            state_dim: Width of the state of the policy's memory; 0 without one.
+            sequence_length: Rows of a sequence, a divisor of the rows of a rollout; None for
+                episodes, which all begin in the rollout.
+            mask_width: Width of the action masks; 0 without them.
+            observation_device: Where observations are kept: beside a policy on a GPU, pictures
+                need to go there once only. None for ordinary memory.
         """
         self.capacity, self.n_envs = n_steps, n_envs
         self.n_steps = n_steps
         lead = (n_steps, n_envs)
         if isinstance(observation_space, gym.spaces.Dict):
             self.observation: Observation = {
-                key: _allocate(lead, observation_space[key])
+                key: _allocate(lead, observation_space[key], observation_device)
                 for key in sorted(observation_space.spaces)
             }
         else:
-            self.observation = _allocate(lead, observation_space)
+            self.observation = _allocate(lead, observation_space, observation_device)
         shape, dtype = _action_layout(distribution)
         self.action = torch.zeros((*lead, *shape), dtype=dtype)
         self.logprob = torch.zeros(lead)
@@ -77,11 +127,20 @@ class RolloutBuffer:
         self.terminated = torch.zeros(lead, dtype=torch.bool)
         self.truncated = torch.zeros(lead, dtype=torch.bool)
         self.is_valid = torch.ones(lead, dtype=torch.bool)
+        self.sequence_length = sequence_length
+        n_states = 1 if sequence_length is None else -(-n_steps // sequence_length)
+        self._state = torch.zeros((n_states, n_envs, state_dim)) if state_dim else None
+        self.mask = torch.ones((*lead, mask_width), dtype=torch.bool) if mask_width else None
+        self._make_views()
+        self._flat: Minibatch | None = None
+        self._sequences: SequenceTable | None = None
+
+    def _make_views(self) -> None:
         # Rows are written through NumPy: an indexed write of a tensor costs several times as much.
         self._observation_view = (
-            {key: part.numpy() for key, part in self.observation.items()}
+            {key: _view(part) for key, part in self.observation.items()}
             if isinstance(self.observation, dict)
-            else self.observation.numpy()
+            else _view(self.observation)
         )
         self._action_view = self.action.numpy()
         self._logprob_view = self.logprob.numpy()
@@ -89,7 +148,15 @@ class RolloutBuffer:
         self._reward_view = self.reward.numpy()
         self._terminated_view = self.terminated.numpy()
         self._truncated_view = self.truncated.numpy()
-        self._flat: Minibatch | None = None
+
+    def columns(self, start: int, stop: int) -> RolloutBuffer:
+        """Return environments `start` to `stop` - 1 as a buffer that shares this one's memory."""
+        part = copy.copy(self)
+        part.n_envs = stop - start
+        for name in _PER_ENVIRONMENT:
+            setattr(part, name, _columns(getattr(self, name), start, stop))
+        part._make_views()
+        return part
 
     @property
     def done(self) -> Tensor:
@@ -106,9 +173,18 @@ class RolloutBuffer:
         """Copy what the policy is about to see into row t."""
         if isinstance(observation, dict):
             for key, view in self._observation_view.items():
-                view[t] = observation[key].numpy(force=True)
+                _write_row(view, t, observation[key])
         else:
-            self._observation_view[t] = observation.numpy(force=True)
+            _write_row(self._observation_view, t, observation)
+
+    def write_state(self, t: int, state: Tensor) -> None:
+        """Keep the memory's state before row t, (N, state_dim), if a sequence begins there."""
+        if self.sequence_length is not None and t % self.sequence_length == 0:
+            self._state[t // self.sequence_length] = state
+
+    def write_mask(self, t: int, mask: Tensor) -> None:
+        """Copy which actions row t allows, (N, n)."""
+        self.mask[t] = mask
 
     def write_decision(self, t: int, action: Tensor, logprob: Tensor, value: Tensor) -> None:
         """Copy the policy's choice into row t."""
@@ -166,7 +242,20 @@ class RolloutBuffer:
             old_value=flat(self.rows(self.value)),
             advantage=flat(advantage),
             returns=flat(returns),
+            mask=None if self.mask is None else flat(self.rows(self.mask)),
         )
+        if self._state is not None:
+            self._sequences = self._cut(device)
+            self._flat = self._flat._replace(sequences=self._sequences.everything())
+
+    def _cut(self, device: torch.device) -> SequenceTable:
+        assert self._state is not None
+        done, length = self.rows(self.done), self.sequence_length
+        if length is not None:
+            state = self._state[: self.n_steps // length]
+            return cut_evenly(state=state, done=done, length=length, device=device)
+        is_valid, state_dim = self.rows(self.is_valid), self._state.shape[-1]
+        return cut_by_episodes(state_dim=state_dim, done=done, is_valid=is_valid, device=device)
 
     @property
     def samples(self) -> Minibatch:
@@ -179,24 +268,42 @@ class RolloutBuffer:
         """Number of valid samples of the finished rollout."""
         return self.samples.returns.shape[0]
 
+    @property
+    def n_units(self) -> int:
+        """Number of what minibatches are made of: samples, or sequences for a memory."""
+        return self.n_samples if self._sequences is None else len(self._sequences)
+
     def gather(self, index: Tensor) -> Minibatch:
-        """Pick samples by index.
+        """Pick samples, or whole sequences for a memory, by index.
 
         Args:
-            index: (B,) int64 in [0, n_samples), on the device of the samples.
+            index: (B,) int64 in [0, n_units), on the device of the samples.
         """
-        samples = self.samples
-        observation = samples.observation
-        picked: Observation = (
-            {key: part.index_select(0, index) for key, part in observation.items()}
-            if isinstance(observation, dict)
-            else observation.index_select(0, index)
-        )
-        return Minibatch(picked, *(field.index_select(0, index) for field in samples[1:]))
+        if self._sequences is None:
+            return self.samples.pick(index)
+        index, sequences = self._sequences.pick(index)
+        return self.samples.pick(index)._replace(sequences=sequences)
 
 
-def _allocate(lead: tuple[int, int], space: gym.Space) -> Tensor:
-    return torch.zeros((*lead, *space.shape), dtype=torch_dtype(space))
+def _allocate(lead: tuple[int, int], space: gym.Space, device: torch.device | None) -> Tensor:
+    return torch.zeros((*lead, *space.shape), dtype=torch_dtype(space), device=device)
+
+
+def _view(field: Tensor) -> np.ndarray | Tensor:
+    return field.numpy() if field.device.type == "cpu" else field
+
+
+def _write_row(view: np.ndarray | Tensor, t: int, row: Tensor) -> None:
+    if isinstance(view, Tensor):
+        view[t].copy_(row)
+    else:
+        view[t] = row.numpy(force=True)
+
+
+def _columns(field: Any, start: int, stop: int) -> Any:
+    if isinstance(field, dict):
+        return {key: part[:, start:stop] for key, part in field.items()}
+    return None if field is None else field[:, start:stop]
 
 
 def _action_layout(distribution: ActionDistribution) -> tuple[tuple[int, ...], torch.dtype]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -13,7 +13,14 @@ from torch import Tensor
 from utils.normalization import RewardNormalizer
 from utils.policy_factory import ActorCritic
 from utils.rollouts.buffer import RolloutBuffer
-from utils.rollouts.stepper import Observation, ObservationArray, Outcome, Stepper, to_tensors
+from utils.rollouts.stepper import (
+    Observation,
+    ObservationArray,
+    Outcome,
+    Stepper,
+    forget,
+    to_tensors,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,6 +39,18 @@ class RolloutSummary:
     """Returns of the episodes that ended in this rollout."""
     episode_metrics: dict[str, float] = field(default_factory=dict)
     """Means of what the environments tell of their latest episodes, by name."""
+
+
+class _Final(NamedTuple):
+    """Episodes that step `t` truncated, and what is needed to value their ends."""
+
+    t: int
+    rows: np.ndarray
+    """(n,) which environments."""
+    observation: ObservationArray
+    """(n, ...) raw final observations."""
+    state: Tensor | None
+    """(n, state_dim) of the memory as the end was reached; None without a memory."""
 
 
 class Collector:
@@ -64,7 +83,7 @@ class Collector:
         self.device = device
         self.generator = generator
         self.reward_normalizer = reward_normalizer
-        self._finals: list[tuple[int, np.ndarray, ObservationArray]] = []
+        self._finals: list[_Final] = []
 
     @property
     def env(self) -> VectorEnv:
@@ -133,14 +152,31 @@ class Collector:
     def _write_step(
         self, buffer: RolloutBuffer, t: int, *, is_counted: np.ndarray | None = None
     ) -> Outcome:
+        self._begin_step(buffer, t, is_counted=is_counted)
+        return self._end_step(buffer, t, is_counted=is_counted)
+
+    def _begin_step(
+        self, buffer: RolloutBuffer, t: int, *, is_counted: np.ndarray | None = None
+    ) -> None:
+        """Write what the policy sees and does, and let the environments begin."""
         raw = self.stepper.observation
         if self.policy.normalizer.learns:
             self.policy.normalizer.update(_counted_rows(raw, is_counted))
         observation = self.policy.normalize(raw)
         buffer.write_observation(t, observation)
+        if self.policy.has_memory:
+            buffer.write_state(t, self.stepper.state)
+        if self.policy.has_masks:
+            buffer.write_mask(t, self.stepper.mask)
         decision = self.stepper.decide(observation, generator=self.generator)
-        buffer.write_decision(t, *decision)
-        outcome = self.stepper.step(decision.action, is_counted=is_counted)
+        buffer.write_decision(t, decision.action, decision.logprob, decision.value)
+        self.stepper.send(decision.action)
+
+    def _end_step(
+        self, buffer: RolloutBuffer, t: int, *, is_counted: np.ndarray | None = None
+    ) -> Outcome:
+        """Write what the environments answer."""
+        outcome = self.stepper.receive(is_counted=is_counted)
         done = outcome.terminated | outcome.truncated
         reward = outcome.reward
         if self.reward_normalizer is not None:
@@ -150,7 +186,9 @@ class Collector:
         needs_value = outcome.truncated & ~outcome.terminated
         if needs_value.any():
             rows = np.flatnonzero(needs_value)
-            self._finals.append((t, rows, _take_rows(outcome.infos["final_obs"], rows)))
+            observation = _take_rows(outcome.infos["final_obs"], rows)
+            state = None if outcome.state is None else outcome.state[torch.from_numpy(rows)]
+            self._finals.append(_Final(t, rows, observation, state))
         return outcome
 
     def _write_next_values(self, buffer: RolloutBuffer) -> None:
@@ -160,17 +198,20 @@ class Collector:
             return
         n = buffer.n_steps
         buffer.next_value[: n - 1] = buffer.value[1:n]
-        buffer.next_value[n - 1] = self._predict(self.stepper.observation)
+        buffer.next_value[n - 1] = self._predict(self.stepper.observation, self.stepper.state)
         if not self._finals:
             return
-        finals = _concatenate([arrays for _, _, arrays in self._finals])
-        values = self._predict(to_tensors(finals, self.device))
-        t = np.concatenate([np.full(len(rows), t) for t, rows, _ in self._finals])
-        rows = np.concatenate([rows for _, rows, _ in self._finals])
+        observation = _concatenate([final.observation for final in self._finals])
+        states = [final.state for final in self._finals if final.state is not None]
+        values = self._predict(
+            to_tensors(observation, self.device), torch.cat(states) if states else None
+        )
+        t = np.concatenate([np.full(len(final.rows), final.t) for final in self._finals])
+        rows = np.concatenate([final.rows for final in self._finals])
         buffer.next_value[torch.from_numpy(t), torch.from_numpy(rows)] = values
 
-    def _predict(self, raw: Observation) -> Tensor:
-        return self.policy.predict_value(self.policy.normalize(raw)).cpu()
+    def _predict(self, raw: Observation, state: Tensor | None) -> Tensor:
+        return self.policy.predict_value(self.policy.normalize(raw), state=state).cpu()
 
     def _summarize(self, n_vec_steps: int, returns: list[float]) -> RolloutSummary:
         tracker = self.stepper.tracker
@@ -195,6 +236,8 @@ class Collector:
         }
         if self.reward_normalizer is not None:
             state["reward_normalizer"] = self.reward_normalizer.state_dict()
+        if self.stepper.state is not None:
+            state["memory"] = self.stepper.state.cpu().clone()
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> int:
@@ -205,19 +248,23 @@ class Collector:
             truncated: it counts in no statistic, and a new one has begun.
         """
         observation, restored = self.env.set_state(state["env"])
-        self.stepper.take(observation)
+        memory = state["memory"].to(self.device) if self.policy.has_memory else None
+        self.stepper.restore(observation, None if memory is None else forget(memory, ~restored))
         self.stepper.n_vec_steps = state["n_vec_steps"]
         self.stepper.tracker.load_state_dict(state["tracker"])
-        if state["generator_device"] == self.device.type:
-            self.generator.set_state(state["generator"])
-        else:  # the generators of other devices draw other numbers
-            self.generator.manual_seed(self.generator.initial_seed() + state["n_vec_steps"])
+        self._restore_generator(state)
         lost = np.flatnonzero(~restored)
         if self.reward_normalizer is not None:
             self.reward_normalizer.load_state_dict(state["reward_normalizer"])
             self.reward_normalizer.running_return[torch.from_numpy(lost)] = 0.0
         self.stepper.tracker.reset(lost)
         return len(lost)
+
+    def _restore_generator(self, state: dict[str, Any]) -> None:
+        if state["generator_device"] == self.device.type:
+            self.generator.set_state(state["generator"])
+        else:  # the generators of other devices draw other numbers
+            self.generator.manual_seed(self.generator.initial_seed() + state["n_vec_steps"])
 
 
 def _counted_rows(observation: Observation, is_counted: np.ndarray | None) -> Observation:

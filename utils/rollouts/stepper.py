@@ -12,7 +12,7 @@ from torch import Tensor
 from utils.errors import EnvironmentFailedError
 from utils.policy_factory import ActorCritic, PolicyStep
 from utils.rollouts.episode_stats import EpisodeTracker, FinishedEpisodes
-from utils.spaces import ActionAdapter
+from utils.spaces import ACTION_MASK, ActionAdapter, find_blocked
 
 ObservationArray = np.ndarray | dict[str, np.ndarray]
 Observation = Tensor | dict[str, Tensor]
@@ -32,13 +32,19 @@ class Outcome(NamedTuple):
     infos: dict[str, Any]
     finished: FinishedEpisodes | None
     """Counted episodes of the unwrapped environments that ended, with raw returns."""
+    state: Tensor | None = None
+    """(N, state_dim) of the policy's memory after this step, also where an episode ended with it;
+    None without a memory."""
 
 
 class Stepper:
     """Steps a vector environment with a policy and keeps count of raw episodes.
 
-    It owns the current observation. Numbers that are not finite stop the run here, with the
-    environment, the step and the quantity named.
+    It owns the current observation, the mask of the actions that it allows, and what the policy
+    remembers of the running episodes. The policy's episodes are those of its wrapped environment:
+    it remembers nothing over a step that was terminated or truncated. Numbers that are not finite,
+    and an environment that allows no action, stop the run here, with the environment, the step and
+    the quantity named.
     """
 
     def __init__(self, env: VectorEnv, policy: ActorCritic, *, device: torch.device) -> None:
@@ -49,7 +55,13 @@ class Stepper:
         self.tracker = EpisodeTracker(env.num_envs)
         self.n_vec_steps = 0
         self._adapter = ActionAdapter(env.single_action_space)
+        self._plays_alone = hasattr(env, "send")
+        self._sent: np.ndarray | None = None
         self._observation: ObservationArray | None = None
+        self._mask: np.ndarray | None = None
+        self.state: Tensor | None = None
+        """(N, state_dim) of the policy's memory before the current observation, or None."""
+        self._next_state: Tensor | None = None
 
     @property
     def observation(self) -> Observation:
@@ -58,20 +70,35 @@ class Stepper:
         return to_tensors(self._observation, self.device)
 
     @property
+    def mask(self) -> Tensor | None:
+        """(N, n) bool, which actions the current state allows; None without action masks."""
+        return None if self._mask is None else to_tensor(self._mask, self.device)
+
+    @property
     def has_started(self) -> bool:
         """Whether there is an observation to act on."""
         return self._observation is not None
 
     def reset(self, *, seed: int | None = None) -> None:
         """Begin a new episode everywhere; with a seed, environment i gets seed + i."""
-        observation, _ = self.env.reset(seed=seed)
+        observation, infos = self.env.reset(seed=seed)
         self.tracker.reset()
-        self.take(observation)
+        self.state = self.policy.initial_state(self.env.num_envs)
+        self.take(observation, infos.get(ACTION_MASK))
 
-    def take(self, observation: ObservationArray) -> None:
-        """Make `observation` the current one (after a reset or a restored state)."""
-        self._check_finite("observation", observation)
+    def restore(self, observation: ObservationArray, state: Tensor | None) -> None:
+        """Go on from a restored state of the environments and of the policy's memory."""
+        self.state = state
+        self.take(observation, self.env.action_mask if self.policy.has_masks else None)
+
+    def take(self, observation: ObservationArray, mask: np.ndarray | None = None) -> None:
+        """Make `observation` the current one, and `mask` (N, n) bool what it allows."""
+        self.check_finite("observation", observation)
         self._observation = observation
+        if self.policy.has_masks:
+            assert mask is not None, f"{self.env} gives no action masks"
+            self._check_mask(mask)
+            self._mask = mask
 
     def decide(
         self,
@@ -80,8 +107,16 @@ class Stepper:
         generator: torch.Generator | None,
         deterministic: bool = False,
     ) -> PolicyStep:
-        """Let the policy choose for normalised observations (N, ...)."""
-        return self.policy.act(observation, generator=generator, deterministic=deterministic)
+        """Let the policy choose for normalised observations (N, ...), and remember them."""
+        decision = self.policy.act(
+            observation,
+            generator=generator,
+            deterministic=deterministic,
+            mask=self.mask,
+            state=self.state,
+        )
+        self._next_state = decision.state
+        return decision
 
     def step(self, action: Tensor, *, is_counted: np.ndarray | None = None) -> Outcome:
         """Step every environment.
@@ -90,14 +125,29 @@ class Stepper:
             action: (N, ...) as the policy drew them.
             is_counted: (N,) bool, whose finished episodes enter the statistics; all if None.
         """
-        env_action = self._adapter.to_env(action.cpu().numpy())
-        observation, reward, terminated, truncated, infos = self.env.step(env_action)
+        self.send(action)
+        return self.receive(is_counted=is_counted)
+
+    def send(self, action: Tensor) -> None:
+        """Begin a step; environments with threads of their own play while others are thought of.
+
+        Args:
+            action: (N, ...) as the policy drew them.
+        """
+        self._sent = self._adapter.to_env(action.cpu().numpy())
+        if self._plays_alone:
+            self.env.send(self._sent)
+
+    def receive(self, *, is_counted: np.ndarray | None = None) -> Outcome:
+        """End the step that `send` began; see `step`."""
+        answer = self.env.recv() if self._plays_alone else self.env.step(self._sent)
+        observation, reward, terminated, truncated, infos = answer
         self.n_vec_steps += 1
-        self._check_finite("reward", reward)
+        self.check_finite("reward", reward)
         if "final_obs" in infos:
             # Only a truncated episode's end is valued; other rows may hold anything.
-            self._check_finite("final observation", infos["final_obs"], rows=truncated)
-        self.take(observation)
+            self.check_finite("final observation", infos["final_obs"], rows=truncated)
+        self.take(observation, infos.get(ACTION_MASK))
         over = infos.get("episode_over")
         if over is None:
             over = terminated | truncated
@@ -105,14 +155,36 @@ class Stepper:
         finished = self.tracker.update(
             raw_reward, over, is_counted=is_counted, metrics=infos.get("episode_metrics")
         )
-        return Outcome(reward, terminated, truncated, over, infos, finished)
+        state = self._next_state
+        if state is not None:
+            self.state = forget(state, terminated | truncated)
+        return Outcome(reward, terminated, truncated, over, infos, finished, state)
 
-    def _check_finite(
+    def _check_mask(self, mask: np.ndarray) -> None:
+        index = find_blocked(mask, self.env.single_action_space)
+        if index is not None:
+            raise EnvironmentFailedError(
+                f"environment {index} of {getattr(self.env, 'env_id', self.env)} allows no action "
+                f"at vector step {self.n_vec_steps}: its info['action_mask'] has no 1 among "
+                f"{mask[index].astype(int).tolist()}; earlier checkpoints are intact"
+            )
+
+    def check_finite(
         self, quantity: str, values: ObservationArray, *, rows: np.ndarray | None = None
     ) -> None:
+        """Stop the run if a number is not finite.
+
+        Args:
+            quantity: What the numbers are.
+            values: (N, ...)
+            rows: (N,) bool, which environments' numbers somebody reads; all if None.
+
+        Raises:
+            EnvironmentFailedError: It names the environment, the step and the quantity.
+        """
         if isinstance(values, dict):
             for key, part in values.items():
-                self._check_finite(f"{quantity}['{key}']", part, rows=rows)
+                self.check_finite(f"{quantity}['{key}']", part, rows=rows)
             return
         if values.dtype.kind != "f" or np.isfinite(values).all():
             return
@@ -127,6 +199,13 @@ class Stepper:
             f"that is not finite at vector step {self.n_vec_steps}: {values[index]}; "
             "earlier checkpoints are intact"
         )
+
+
+def forget(state: Tensor, rows: np.ndarray) -> Tensor:
+    """Return the state of a memory (N, state_dim), emptied where `rows` (N,) bool says so."""
+    if not rows.any():
+        return state
+    return state.masked_fill(torch.from_numpy(rows).to(state.device).unsqueeze(-1), 0.0)
 
 
 def to_tensors(observation: ObservationArray, device: torch.device) -> Observation:

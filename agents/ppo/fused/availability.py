@@ -14,6 +14,7 @@ from agents.ppo.fused.layout import (
     policy_layout,
 )
 from gym_envs.torch_envs import TorchVectorEnv
+from utils.compiled.eligibility import find_special_part
 from utils.config import PPOConfig
 from utils.distributions import Categorical, DiagonalNormal
 from utils.models import TwinTrunks
@@ -67,7 +68,9 @@ def _fault_of_environment(env: gym.vector.VectorEnv) -> str | None:
 
 
 def _fault_of_policy(policy: ActorCritic) -> str | None:
-    trunk, distribution = policy.trunk, policy.distribution
+    trunk = policy.trunk
+    if reason := find_special_part(policy):
+        return reason
     if not isinstance(trunk, TwinTrunks):
         return "actor and critic share a trunk"
     if any(True for _ in policy.encoder.parameters()):
@@ -81,6 +84,11 @@ def _fault_of_policy(policy: ActorCritic) -> str | None:
         return f"there are {len(widths)} hidden layers, not 1 or 2"
     if max(widths) > MAX_WIDTH:
         return f"hidden_dims {widths} has more than {MAX_WIDTH} units"
+    return _fault_of_actions(policy)
+
+
+def _fault_of_actions(policy: ActorCritic) -> str | None:
+    distribution = policy.distribution
     if isinstance(distribution, Categorical):
         return None
     if isinstance(distribution, DiagonalNormal):
@@ -92,6 +100,7 @@ def _fault_of_policy(policy: ActorCritic) -> str | None:
 def _fault_of_config(config: PPOConfig) -> str | None:
     reasons = {
         "clip_range_vf is set": config.clip_range_vf is not None,
+        f"exploration.kind is {config.exploration.kind}": config.exploration.kind != "none",
         "target_kl is set": config.target_kl is not None,
         "normalize_reward is set": config.normalize_reward,
         f"optimizer is {config.optimizer}": config.optimizer not in _OPTIMIZERS,

@@ -66,7 +66,7 @@ def test_its_gradient_is_that_of_the_policy_gradient():
 def test_no_gradient_reaches_what_the_old_policy_said():
     agent = make_agent("CartPole-v1")
     for field in collect(agent)[0]:
-        assert not field.requires_grad
+        assert field is None or not field.requires_grad
 
 
 @pytest.mark.parametrize("over", ["batch", "rollout", "none"])

@@ -101,7 +101,7 @@ def test_next_values_are_those_of_the_final_observation_where_truncated() -> Non
 class SteadyCritic(CountingPolicy):
     """Values everything at 10."""
 
-    def predict_value(self, observation: Any) -> Tensor:
+    def predict_value(self, observation: Any, *, state: Any = None) -> Tensor:
         return torch.full_like(super().predict_value(observation), 10.0)
 
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from annotated_types import Gt
 from pydantic import Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
+from utils.config.algos.exploration import (
+    EXPLORATION_RULES,
+    ExplorationConfig,
+    exploration_problems,
+)
 from utils.config.algos.on_policy import OnPolicyConfig
-from utils.config.fields import PositiveInteger
+from utils.config.fields import PositiveInteger, UnitNumber
 from utils.config.problems import Problem
 from utils.config.schedule_spec import (
     OptionalPositiveScheduleField,
@@ -17,6 +23,8 @@ from utils.config.schedule_spec import (
     ScheduleField,
     UnitScheduleField,
 )
+from utils.config.validate import COMMON_EFFECT_RULES, EffectRule
+from utils.schedules import Schedulable
 
 
 def _batch_size(value: Any) -> int | float:
@@ -47,6 +55,13 @@ class PPOConfig(OnPolicyConfig):
             "sample."
         )
     )
+    sequence_length: PositiveInteger | None = Field(
+        default=None,
+        description=(
+            "Steps over which a policy with a memory learns to remember, a divisor of n_steps; "
+            "minibatches are of whole sequences. null: n_steps."
+        ),
+    )
     gae_lambda: UnitScheduleField = Field(
         default=0.95, description="Decay of the advantage trace, 0 to 1."
     )
@@ -55,7 +70,10 @@ class PPOConfig(OnPolicyConfig):
     )
     clip_range_vf: OptionalScheduleField = Field(
         default=None,
-        description="How far a value may move in one update, in return units; null: free.",
+        description=(
+            "How far a value may move in one update, in return units, or in their deviations with "
+            "value_normalization: popart; null: free."
+        ),
     )
     target_kl: OptionalPositiveScheduleField = Field(
         default=None,
@@ -64,6 +82,46 @@ class PPOConfig(OnPolicyConfig):
     normalize_advantages: Literal["batch", "rollout", "none"] = Field(
         default="batch", description="Over which samples advantages get mean 0 and deviation 1."
     )
+    value_normalization: Literal["none", "popart"] = Field(
+        default="none",
+        description=(
+            "popart: the critic learns returns of mean 0 and deviation 1, and its outputs stay "
+            "what they are when the moments move."
+        ),
+    )
+    popart_beta: Annotated[UnitNumber, Gt(0)] = Field(
+        default=0.1,
+        description="Weight of the newest rollout in the moments of the returns, in (0, 1].",
+    )
+    exploration: ExplorationConfig = Field(
+        default=ExplorationConfig(), description="A bonus for what is new."
+    )
+
+    EFFECT_RULES: ClassVar[tuple[EffectRule, ...]] = (
+        *COMMON_EFFECT_RULES,
+        *EXPLORATION_RULES,
+        EffectRule(
+            options=("popart_beta",),
+            switches=("value_normalization",),
+            is_off=lambda config: config.value_normalization == "none",
+            reason="value_normalization is none",
+        ),
+        EffectRule(
+            options=("sequence_length",),
+            switches=("policy_kwargs.memory",),
+            is_off=lambda config: config.policy_kwargs.memory == "none",
+            reason="policy_kwargs.memory is none",
+        ),
+    )
+
+    @property
+    def hyperparameters(self) -> dict[str, Schedulable]:
+        """The settings that may follow a schedule and are not null, by dotted name."""
+        values = super().hyperparameters
+        if self.exploration.kind != "none":
+            values["exploration.coef"] = self.exploration.coef
+            values["exploration.extrinsic_coef"] = self.exploration.extrinsic_coef
+        return values
 
     @property
     def rollout_size(self) -> int:
@@ -78,10 +136,21 @@ class PPOConfig(OnPolicyConfig):
         # The tiny addition undoes binary rounding: 0.29 * 100 is 28.999999999999996.
         return math.floor(self.batch_size * self.rollout_size + 1e-9)
 
+    @property
+    def resolved_sequence_length(self) -> int:
+        """Steps of one sequence; 1 without a memory, where every step stands for itself."""
+        if self.policy_kwargs.memory == "none":
+            return 1
+        return self.sequence_length or self.n_steps
+
     def find_inconsistencies(self) -> list[Problem]:
-        """List what does not fit together in rollout, minibatch and normalisation."""
-        fault = _minibatch_fault(self)
-        return [Problem(("batch_size", "n_envs", "n_steps"), fault)] if fault else []
+        """List what does not fit together in rollout, minibatch, sequences and normalisation."""
+        problems = exploration_problems(self.exploration)
+        if fault := _minibatch_fault(self):
+            problems.append(Problem(("batch_size", "n_envs", "n_steps"), fault))
+        elif fault := _sequence_fault(self):
+            problems.append(Problem(("sequence_length", "n_steps", "batch_size"), fault))
+        return problems
 
 
 def _minibatch_fault(config: PPOConfig) -> str | None:
@@ -110,8 +179,24 @@ def _minibatch_fault(config: PPOConfig) -> str | None:
     return None
 
 
+def _sequence_fault(config: PPOConfig) -> str | None:
+    length, batch = config.resolved_sequence_length, config.resolved_batch_size
+    if config.n_steps % length:
+        return (
+            f"sequence_length {length} does not divide n_steps {config.n_steps}; nearest lengths "
+            f"that do: {_nearest_divisors(config.n_steps, length)}"
+        )
+    if batch % length:
+        name = "sequence_length" if config.sequence_length else "sequence_length (n_steps)"
+        return (
+            f"a minibatch of batch_size {batch} is not of whole sequences of {name} {length}: "
+            "make batch_size a multiple of it"
+        )
+    return None
+
+
 def _nearest_divisors(rollout: int, batch: int) -> str:
     divisors = [size for size in range(1, rollout + 1) if rollout % size == 0]
     below = max(size for size in divisors if size < batch)
-    above = min(size for size in divisors if size > batch)
-    return f"{below} and {above}"
+    above = min((size for size in divisors if size > batch), default=None)
+    return f"{below}" if above is None else f"{below} and {above}"
