@@ -34,11 +34,11 @@ def judge_baseline(
 
     Args:
         baseline: The algorithm.
-        arguments: Of the environment, as in `BanditSettings`.
+        arguments: Of the environment, as in `BanditSettings`; the algorithm pulls arms by number.
         n_episodes: How many problems.
         seed: Of the problems; the algorithm's own randomness follows from it too.
     """
-    env = BanditVectorEnv(n_episodes, **arguments)
+    env = BanditVectorEnv(n_episodes, **{**arguments, "arm_order": "fixed"})
     generator = np.random.default_rng([seed, 1])
     algorithm = baseline(env.settings, n_episodes, generator=generator)
     env.reset(seed=seed)

@@ -11,6 +11,7 @@ from utils.errors import ConfigError
 
 REWARDS = ("bernoulli", "gaussian")
 OBSERVATIONS = ("none", "last", "statistics")
+ORDERS = ("fixed", "mean")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,6 +33,10 @@ class BanditSettings:
             (Sutton and Barto 2018, exercise 2.5); 0: the arms stay as they are.
         memory: Factor in (0, 1] by which the weight of what was seen shrinks with each step in
             the observation "statistics"; 1: everything counts alike.
+        arm_order: "fixed": action i pulls arm i. "mean": the observation "statistics" shows the
+            arms from the best mean so far downwards, and action i pulls the i-th of those shown.
+            Arms are alike before they are pulled, so nothing is lost, and a network need not learn
+            the same for each of them.
     """
 
     rewards: Literal["bernoulli", "gaussian"] = "bernoulli"
@@ -43,6 +48,7 @@ class BanditSettings:
     noise_std: float = 1.0
     drift_std: float = 0.0
     memory: float = 1.0
+    arm_order: Literal["fixed", "mean"] = "fixed"
 
     def __post_init__(self) -> None:
         """Refuse values out of range and those without effect.
@@ -52,6 +58,7 @@ class BanditSettings:
         """
         _check_choice("rewards", self.rewards, REWARDS)
         _check_choice("observation", self.observation, OBSERVATIONS)
+        _check_choice("arm_order", self.arm_order, ORDERS)
         for name, least in (("n_arms", 2), ("horizon", 1), ("n_contexts", 1)):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
@@ -66,6 +73,8 @@ class BanditSettings:
             raise _wrong("noise_std", "must be above 0")
         if self.memory != 1 and self.observation != "statistics":
             raise _wrong("memory", f"has no effect with observation: {self.observation}")
+        if self.arm_order != "fixed" and self.observation != "statistics":
+            raise _wrong("arm_order", f"has no effect with observation: {self.observation}")
         if self.rewards == "bernoulli":
             self._refuse_gaussian_arguments()
 

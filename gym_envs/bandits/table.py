@@ -73,12 +73,14 @@ class BanditTable:
         """Take one step in every problem.
 
         Args:
-            arm: (N,) int64, from 0.
+            arm: (N,) int64, from 0, in the order in which the arms are shown.
 
         Returns:
             (N,) float64, what the arms pay.
         """
         settings = self.settings
+        if settings.arm_order == "mean":
+            arm = self._order(self.record.in_context(self.context)[1])[self._rows, arm]
         words = draw_words(self.keys, self._n_first + self.time * self._n_each, self._n_each)
         means = self.means[self._rows, self.context]
         chosen, best = means[self._rows, arm], means.max(axis=1)
@@ -97,6 +99,11 @@ class BanditTable:
         self.time += 1
         return reward
 
+    @staticmethod
+    def _order(means: np.ndarray) -> np.ndarray:
+        """Return the arms from the best mean so far downwards, (N, k); equals by their number."""
+        return np.argsort(-means, axis=1, kind="stable")
+
     def _to_context(self, words: np.ndarray) -> np.ndarray:
         return (to_uniform(words) * self.settings.n_contexts).astype(np.int64)
 
@@ -106,8 +113,8 @@ class BanditTable:
         One after the other, by the setting `observation`:
             none: 1, a constant.
             last: the last arm (one-hot, k; zeros at first), what it paid, time / horizon.
-            statistics: for each arm of the present context its mean so far (k; 0 at first) and
-                1 / sqrt(1 + count) (k; from 1 downwards), then time / horizon.
+            statistics: for each arm of the present context, by `arm_order`, its mean so far (k;
+                0 at first) and 1 / sqrt(1 + count) (k; from 1 downwards), then time / horizon.
         With more than one context, the present one follows (one-hot, C).
         """
         settings = self.settings
@@ -119,6 +126,9 @@ class BanditTable:
             parts += [self.last_arm[:, None] == arms, self.last_reward[:, None]]
         else:
             counts, means = self.record.in_context(self.context)
+            if settings.arm_order == "mean":
+                order = self._order(means)
+                counts, means = (np.take_along_axis(x, order, axis=1) for x in (counts, means))
             parts += [means, 1.0 / np.sqrt(1.0 + counts)]
         if settings.observation != "none":
             parts.append(self.time[:, None] / settings.horizon)

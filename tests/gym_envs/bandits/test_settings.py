@@ -20,6 +20,7 @@ from utils.errors import ConfigError
         ({"drift_std": 0.1}, "drift_std has no effect with rewards: bernoulli"),
         ({"rewards": "gaussian", "noise_std": 0}, "noise_std must be above 0"),
         ({"rewards": "gaussian", "mean_std": float("nan")}, "mean_std must be a number >= 0"),
+        ({"arm_order": "mean", "observation": "last"}, "arm_order has no effect"),
         ({"memory": 0}, r"memory must be in \(0, 1\]"),
         ({"memory": 0.5, "observation": "last"}, "memory has no effect with observation: last"),
     ],

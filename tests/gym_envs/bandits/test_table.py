@@ -40,6 +40,21 @@ def test_statistics_show_means_uncertainty_and_time() -> None:
     np.testing.assert_allclose(table.observe()[0], expected, rtol=1e-6)
 
 
+def test_arms_may_be_shown_and_pulled_from_the_best_mean_downwards() -> None:
+    table = make(n_arms=3, horizon=8, rewards="gaussian", noise_std=1e-9, arm_order="mean")
+    table.means[:] = [[[-1.0, 5.0, 2.0]]]
+    # equals in the order of their numbers: arm 0 pays -1, so it is shown last from now on
+    assert table.pull(arms(0))[0] == pytest.approx(-1.0)
+    assert table.observe()[0, :3] == pytest.approx([0.0, 0.0, -1.0])
+    # the second of those shown is arm 2
+    assert table.pull(arms(1))[0] == pytest.approx(2.0)
+    expected = [2.0, 0.0, -1.0, 2**-0.5, 1.0, 2**-0.5, 0.25]
+    np.testing.assert_allclose(table.observe()[0], expected, rtol=1e-6)
+    assert table.pull(arms(1))[0] == pytest.approx(5.0)
+    assert table.last_arm.tolist() == [1]
+    assert table.regret == pytest.approx([6.0 + 3.0 + 0.0])
+
+
 def test_the_last_arm_and_what_it_paid() -> None:
     table = make(n_arms=3, horizon=4, observation="last")
     assert table.observe()[0].tolist() == [0, 0, 0, 0, 0]
