@@ -19,7 +19,7 @@ from utils.run.run import CONFIG_NAME
 from utils.spaces import space_to_dict, spaces_differ
 from utils.storage import read_json
 
-_NETWORK_KEYS = ("normalize_obs", "use_baseline")
+_NETWORK_KEYS = ("normalize_obs", "use_baseline", "value_normalization")
 _NO_SHAPE = frozenset(
     f"policy_kwargs.{key}" for key in ("activation", "orthogonal_init", "log_std_init")
 )

@@ -70,7 +70,9 @@ def test_each_step_is_written_with_what_it_led_to(as_dict: bool) -> None:
 def test_final_observations_are_told_by_step_and_environment() -> None:
     collector, buffer, record = build(CountingVectorEnv(LENGTHS, ends=ENDS), n_steps=4)
     collector.collect(buffer, n_steps=4)
-    found = [(t, index.tolist(), encode_rows(final).tolist()) for t, index, final in record.finals()]
+    found = [
+        (t, index.tolist(), encode_rows(final).tolist()) for t, index, final in record.finals()
+    ]
     assert found == [(2, [0], [encode(0, 0, 3)]), (3, [1], [encode(1, 0, 4)])]
 
 
