@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import subprocess
 import time
 
-from utils.errors import ConfigError, MissingDependencyError
+from utils.errors import ConfigError, MissingAssetError, MissingDependencyError
 
 
-def act(config_id: str) -> str:
+def act(config_id: str) -> str:  # noqa: C901 - a table of deeds
     """Do what the config id says."""
     match config_id:
         case "prints":
@@ -24,6 +25,12 @@ def act(config_id: str) -> str:
         case "hangs":
             print("at the door", flush=True)
             time.sleep(60)
+        case "no rom":
+            raise MissingAssetError("import the ROM of Pong")
+        case "naps":
+            time.sleep(2)
+        case "spawns":
+            subprocess.Popen(["sleep", "60"])
         case "dies":
             os.abort()
         case "leaks":

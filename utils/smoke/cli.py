@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 
 from utils.config.catalog import find_config_ids
@@ -23,7 +24,7 @@ def smoke_parser(prog: str, description: str) -> OptionParser:
         "--timesteps",
         type=whole_number(least=1),
         metavar="N",
-        help="environment steps of each config (default: 100 of every environment)",
+        help="environment steps of each config (default 100)",
     )
     parser.add_option(
         "--timeout",
@@ -32,11 +33,19 @@ def smoke_parser(prog: str, description: str) -> OptionParser:
         metavar="S",
         help="seconds after which a config has failed (default 300)",
     )
+    parser.add_option(
+        "--jobs",
+        type=whole_number(least=1),
+        metavar="N",
+        help="configs at a time (default: one for each core)",
+    )
     return parser
 
 
 def smoke(trial: Trial, options: argparse.Namespace, *, preload: Sequence[str]) -> int:
-    """Try the chosen configs, print each as it goes and all as a table.
+    """Try the chosen configs, print each as it ends and all as a table.
+
+    One whose package, ROM or other file is not installed is told with the reason and is no failure.
 
     Args:
         trial: What is tried.
@@ -51,11 +60,20 @@ def smoke(trial: Trial, options: argparse.Namespace, *, preload: Sequence[str]) 
     """
     config_ids = find_config_ids(options.filter)[: options.limit]
     results: list[TrialResult] = []
-    trials = run_trials(trial, config_ids, timeout_seconds=options.timeout, preload=preload)
+    trials = run_trials(
+        trial,
+        config_ids,
+        timeout_seconds=options.timeout,
+        preload=preload,
+        n_jobs=options.jobs or len(os.sched_getaffinity(0)),
+    )
     for result in trials:
         results.append(result)
         print(
-            f"[{len(results)}/{len(config_ids)}] {result.config_id}: {result.outcome}", flush=True
+            f"[{len(results)}/{len(config_ids)}] {result.config_id}: {result.outcome} "
+            f"({result.seconds:.1f} s)",
+            flush=True,
         )
+    results.sort(key=lambda result: config_ids.index(result.config_id))
     print(f"\n{trial_table(results)}", flush=True)
     return int(any(result.outcome == "failed" for result in results))

@@ -10,7 +10,7 @@ def tried(monkeypatch):
     failing = {}
     seen = []
 
-    def run_trials(trial, config_ids, *, timeout_seconds, preload):
+    def run_trials(trial, config_ids, *, timeout_seconds, preload, n_jobs):
         for config_id in config_ids:
             seen.append(config_id)
             yield TrialResult(config_id, failing.get(config_id, "ok"), 1.0, "")
@@ -27,6 +27,19 @@ def test_filter_and_limit_choose_the_configs(tried):
     _, seen = tried
     assert cli.smoke(str, options("--filter", "cartpole", "--limit", "1"), preload=[]) == 0
     assert seen == ["CartPole-v1:ppo"]
+
+
+def test_the_table_has_the_order_of_the_configs(monkeypatch, capsys):
+    def backwards(trial, config_ids, **kwargs):
+        for config_id in reversed(config_ids):
+            yield TrialResult(config_id, "ok", 1.0, "")
+
+    monkeypatch.setattr(cli, "run_trials", backwards)
+    cli.smoke(str, options("--filter", "MountainCar-v0:ppo*"), preload=[])
+    told = capsys.readouterr().out
+    assert told.startswith("[1/3] MountainCar-v0:ppo_gpu: ok (1.0 s)\n")
+    table = [line.split()[0] for line in told.splitlines() if line.startswith("MountainCar")]
+    assert table == [f"MountainCar-v0:{name}" for name in ("ppo", "ppo_simd", "ppo_gpu")]
 
 
 @pytest.mark.parametrize(("outcome", "code"), [("failed", 1), ("not installed", 0)])

@@ -8,7 +8,17 @@ from utils.smoke import TrialResult, run_trials, trial_table
 
 @pytest.fixture(scope="module")
 def results():
-    config_ids = ["prints", "raises", "errs", "lacks", "dies", "leaks", "prints"]
+    config_ids = [
+        "prints",
+        "raises",
+        "errs",
+        "lacks",
+        "no rom",
+        "dies",
+        "leaks",
+        "spawns",
+        "prints",
+    ]
     return list(run_trials(act, config_ids, timeout_seconds=30, preload=[]))
 
 
@@ -27,6 +37,7 @@ def test_what_was_done_is_the_last_thing_said(results):
         ("raises", "failed", "ValueError: no such door"),
         ("errs", "failed", "wrong key"),
         ("leaks", "failed", "AssertionError: processes are left: sleeper"),
+        ("spawns", "failed", "processes are left: sleep"),
     ],
 )
 def test_a_trial_that_goes_wrong_has_failed_with_its_reason(results, name, outcome, reason):
@@ -38,6 +49,27 @@ def test_a_missing_package_is_no_failure(results):
     found = by_name(results, "lacks")
     assert found.outcome == "not installed"
     assert "gymnasium-solver[box2d]" in found.reason
+
+
+def test_a_missing_file_is_no_failure(results):
+    found = by_name(results, "no rom")
+    assert (found.outcome, found.reason) == ("not installed", "import the ROM of Pong")
+
+
+def test_several_run_at_a_time():
+    started = time.perf_counter()
+    found = list(run_trials(act, ["naps"] * 4, timeout_seconds=60, preload=[], n_jobs=4))
+    assert [result.outcome for result in found] == ["ok"] * 4
+    # Each naps for 2 seconds: one after the other they would take 8 and more.
+    assert time.perf_counter() - started < sum(result.seconds for result in found) * 0.75
+
+
+def test_whoever_stops_listening_ends_the_trials_under_way():
+    trials = run_trials(act, ["prints", "hangs"], timeout_seconds=60, preload=[], n_jobs=2)
+    assert next(trials).config_id == "prints"
+    started = time.perf_counter()
+    trials.close()
+    assert time.perf_counter() - started < 20
 
 
 def test_a_process_that_dies_takes_no_other_with_it(results):

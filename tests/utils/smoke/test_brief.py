@@ -1,0 +1,31 @@
+import pytest
+
+from utils.config import load_config
+from utils.smoke.brief import brief_overrides
+
+
+def cut(config_id, *written, timesteps=None):
+    overrides = brief_overrides(load_config(config_id, list(written)), timesteps=timesteps)
+    return load_config(config_id, [*written, *overrides])
+
+
+def test_one_rollout_of_a_hundred_steps_is_one_epoch_with_an_evaluation():
+    config = cut("CartPole-v1:ppo_gpu")
+    assert (config.n_envs, config.n_steps, config.max_timesteps) == (2, 50, 100)
+    assert (config.n_epochs, config.resolved_batch_size, config.rollouts_per_epoch) == (1, 50, 1)
+    assert (config.eval_freq_epochs, config.eval_episodes, config.test_episodes) == (1, 2, 2)
+    assert config.eval_max_episode_steps == 50
+    assert not config.early_stop_on_eval_reward
+
+
+def test_other_lengths_and_other_algorithms():
+    assert cut("CartPole-v1:ppo", timesteps=31).n_steps == 15
+    assert cut("CartPole-v1:ppo", timesteps=1).n_steps == 1
+    assert cut("CartPole-v1:reinforce").episodes_per_env == 1
+
+
+@pytest.mark.parametrize("written", ["n_workers=4", "eval_freq_timesteps=5000"])
+def test_what_would_not_fit_is_taken_back(written):
+    config = cut("LunarLander-v3:ppo", written)
+    assert config.n_workers in (None, 1)
+    assert config.eval_freq_timesteps is None

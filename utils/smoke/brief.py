@@ -1,0 +1,48 @@
+"""How a config is cut down so that all parts of a run take part, each as small as it gets."""
+
+from __future__ import annotations
+
+from utils.config import Config
+
+N_ENVS = 2
+DEFAULT_TIMESTEPS = 100
+LONGEST_EPISODE = 50
+"""Of an evaluation or the test, in steps."""
+
+_BRIEFLY = (
+    f"n_envs={N_ENVS}",
+    "rollouts_per_epoch=1",
+    "eval_warmup_epochs=0",
+    "eval_freq_epochs=1",
+    "eval_freq_timesteps=null",
+    "eval_episodes=2",
+    "eval_n_envs=2",
+    f"eval_max_episode_steps={LONGEST_EPISODE}",
+    "test_episodes=2",
+    "video_max_steps=20",
+    "early_stop_on_eval_reward=false",
+    "early_stop_on_train_reward=false",
+)
+
+
+def brief_overrides(config: Config, *, timesteps: int | None) -> list[str]:
+    """Return the overrides that make one short rollout, one update and each thing after it.
+
+    Args:
+        config: The config as it stands.
+        timesteps: Environment steps of the run; None for 100.
+    """
+    wanted = timesteps or DEFAULT_TIMESTEPS
+    overrides = [*_BRIEFLY, f"max_timesteps={wanted}"]
+    if config.n_workers is not None:
+        overrides.append("n_workers=1")
+    if config.algo_id == "ppo":
+        n_steps = max(1, wanted // N_ENVS)
+        # Two minibatches, but for rollouts whose halves would be single samples.
+        batch_size = 0.5 if n_steps > 1 else 1.0
+        overrides += [f"n_steps={n_steps}", f"batch_size={batch_size}", "n_epochs=1"]
+        if getattr(config, "sequence_length", None) is not None:
+            overrides.append("sequence_length=null")
+    else:
+        overrides.append("episodes_per_env=1")
+    return overrides
