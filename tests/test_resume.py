@@ -33,6 +33,12 @@ NORMALIZED = {
 CONFIGS = {
     "CartPole": small(),
     "normalised": small(**NORMALIZED, vectorization="sync"),
+    "curious": small(
+        exploration={"kind": "rnd", "coef": "lin_1", "update_proportion": 0.5},
+        value_normalization="popart",
+        normalize_obs="rolling",
+        vectorization="sync",
+    ),
     "Pendulum": small("Pendulum-v1:ppo", normalize_obs="rolling", max_episode_steps=50),
     "processes": small(vectorization="async", n_workers=2),
     "REINFORCE": small(

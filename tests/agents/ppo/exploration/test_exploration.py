@@ -215,6 +215,25 @@ def test_every_kind_of_action(kind: str, acts: str) -> None:
     agent.close()
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"policy_kwargs": {"hidden_dims": [8], "memory": "gru"}, "batch_size": 8},
+        {"policy_kwargs": {"hidden_dims": [8], "memory": "lstm", "share_trunk": True}},
+        {"vectorization": "async", "n_workers": 2},
+    ],
+    ids=["gru", "lstm", "processes"],
+)
+@pytest.mark.parametrize("value_normalization", ["none", "popart"])
+def test_beside_a_memory_and_in_processes(changes, value_normalization: str) -> None:
+    settings = {"exploration": {"kind": "rnd"}, "value_normalization": value_normalization}
+    agent = make_agent("CartPole-v1", **(settings | {"vectorization": "sync"} | changes))
+    row = train_epochs(agent, 2)[-1]
+    assert row["train/explore/reward_mean"] > 0
+    assert np.isfinite(row["train/loss/value"])
+    agent.close()
+
+
 def test_reported_returns_and_the_critic_know_nothing_of_the_bonus() -> None:
     """With weight 0 on nothing but the bonus's advantage the first rollout is that of plain PPO."""
     plain = make_agent("CartPole-v1", vectorization="sync")
