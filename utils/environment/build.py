@@ -37,6 +37,7 @@ def build_env(  # noqa: PLR0913 - one keyword per config key
     resize_obs: Sequence[int] | None = None,
     frame_stack: int = 1,
     channel_order: str = "auto",
+    action_masks: bool = False,
     render_mode: str | None = None,
     n_workers: int | None = None,
     start_method: str = "spawn",
@@ -60,6 +61,7 @@ def build_env(  # noqa: PLR0913 - one keyword per config key
         resize_obs: New (height, width) of pictures in pixels.
         frame_stack: Number of latest observations joined along the first axis, oldest first.
         channel_order: "first", "last", "none" (not a picture) or "auto".
+        action_masks: Every environment tells in its info which actions it allows ("sync", "async").
         render_mode: Passed to the environment; "simd" and "torch" become "sync" then.
         n_workers: Number of worker processes ("async"; None takes one per core, at most n_envs) or
             of threads ("simd"; None takes one).
@@ -78,7 +80,7 @@ def build_env(  # noqa: PLR0913 - one keyword per config key
         "resize_obs": resize_obs,
         "frame_stack": frame_stack,
         "channel_order": channel_order,
-    }
+    } | ({"action_masks": True} if action_masks else {})
     family = family_of(env_id)
     family.make_known(env_id)
     chosen = _resolve_vectorization(
@@ -118,6 +120,7 @@ def build_env(  # noqa: PLR0913 - one keyword per config key
             channel_order=channel_order,
         ),
         "timeout_sets_terminated": family.timeout_sets_terminated,
+        "action_masks": action_masks,
     }
     if chosen == "sync":
         return InProcessVectorEnv([recipe] * n_envs, **shared)
@@ -169,6 +172,7 @@ def build_env_from_config(
         resize_obs=config.resize_obs,
         frame_stack=config.frame_stack,
         channel_order=config.channel_order,
+        action_masks=config.action_masks,
         render_mode=render_mode,
         n_workers=config.n_workers,
         start_method=config.start_method,
@@ -237,4 +241,6 @@ def _fastest(env_id: str, *, family: Family, n_envs: int, options: Mapping[str, 
 def _why_not_native(family: Family, env_id: str, *, options: Mapping[str, Any]) -> str | None:
     if family.native is None:
         return f"{family.name} ships no vector environment of its own"
+    if options.get("action_masks"):
+        return "it gives no action masks"
     return load(f"{family.native}:why_not_native")(env_id, options=options)

@@ -14,6 +14,7 @@ from gymnasium.vector.utils import batch_space
 from typing_extensions import override
 
 from utils.errors import CheckpointError, ConfigError, EnvironmentFailedError
+from utils.spaces import ACTION_MASK, mask_width
 from utils.vector_envs.step_arrays import StepArrays
 
 _DEFAULT_RENDER_FPS = 30
@@ -118,7 +119,8 @@ class BaseVectorEnv(VectorEnv):
     Where something ended, `infos["final_obs"]` is shaped like the observation, and its rows count
     where `infos["_final_obs"]` (N,) bool is true. `infos["raw_reward"]` (N,) float64 is there
     when a wrapper changes the reward, `infos["episode_over"]` (N,) bool when a wrapper changes
-    where episodes end. `infos["episode_metrics"]` is there when an environment told of an episode
+    where episodes end. `infos["action_mask"]` (N, n) bool is there, at a reset too, where masks
+    were asked for: which actions the state that is observed now allows. `infos["episode_metrics"]` is there when an environment told of an episode
     that ended (`info["episode_metrics"]`, numbers by name): (N,) float64 by name, NaN where none
     did. Actions are values of `action_space` itself: a Discrete space with a start
     gets start, start + 1, ...
@@ -132,6 +134,9 @@ class BaseVectorEnv(VectorEnv):
     """
 
     vectorization_name: str
+    _arrays: tuple[StepArrays, StepArrays]
+    _turn: int
+    _mask_width: int
 
     @abstractmethod
     @override
@@ -208,6 +213,11 @@ class BaseVectorEnv(VectorEnv):
             EnvironmentFailedError: An environment raised, or a worker process died or hangs.
         """
 
+    @property
+    def action_mask(self) -> np.ndarray | None:
+        """(N, n) bool, which actions the current states allow; None without masks."""
+        return self._arrays[self._turn].action_masks if self._mask_width else None
+
     def _describe(
         self,
         facts: EnvFacts,
@@ -216,7 +226,9 @@ class BaseVectorEnv(VectorEnv):
         observation_space: gym.Space,
         action_space: gym.Space,
         metadata: dict[str, Any],
+        has_masks: bool = False,
     ) -> None:
+        self._mask_width = (mask_width(action_space) or 0) if has_masks else 0
         self.facts = facts
         self.num_envs = n_envs
         self.single_observation_space = observation_space
@@ -265,6 +277,8 @@ class BaseVectorEnv(VectorEnv):
             infos["raw_reward"] = arrays.raw_rewards
         if self.facts.reports_episode_over:
             infos["episode_over"] = arrays.episode_over
+        if self._mask_width:
+            infos[ACTION_MASK] = arrays.action_masks
         return infos
 
     def _check_state_size(self, state: dict[str, Any]) -> None:

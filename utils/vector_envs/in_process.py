@@ -9,7 +9,8 @@ import gymnasium as gym
 import numpy as np
 from typing_extensions import override
 
-from utils.errors import EnvironmentFailedError
+from utils.errors import ConfigError, EnvironmentFailedError
+from utils.spaces import ACTION_MASK, flatten_mask
 from utils.vector_envs.base_vector_env import (
     BaseVectorEnv,
     environment_failed,
@@ -47,6 +48,7 @@ class InProcessVectorEnv(BaseVectorEnv):
         env_id: str,
         options: ObservationOptions | None = None,
         timeout_sets_terminated: bool = False,
+        action_masks: bool = False,
         first_index: int = 0,
     ) -> None:
         """Build all environments.
@@ -57,6 +59,7 @@ class InProcessVectorEnv(BaseVectorEnv):
             options: What is done to observations; nothing by default.
             timeout_sets_terminated: The environments report a time-out as both terminated and
                 truncated, so a step that is both is a truncation.
+            action_masks: Every environment tells in its info which actions it allows.
             first_index: Index of the first environment in errors, where these are a part of more.
 
         Raises:
@@ -65,14 +68,14 @@ class InProcessVectorEnv(BaseVectorEnv):
         self.envs: list[gym.Env] = []
         try:
             self.envs.extend(factory() for factory in env_factories)
-            self._set_up(env_id, options or ObservationOptions())
+            self._set_up(env_id, options or ObservationOptions(), has_masks=action_masks)
         except BaseException:
             self.close()
             raise
         self._first_index = first_index
         self._timeout_sets_terminated = timeout_sets_terminated
 
-    def _set_up(self, env_id: str, options: ObservationOptions) -> None:
+    def _set_up(self, env_id: str, options: ObservationOptions, *, has_masks: bool) -> None:
         first, n_envs = self.envs[0], len(self.envs)
         check_action_space(first.action_space, env_id=env_id)
         leaves = flatten_leaves(first.observation_space, env_id=env_id)
@@ -85,6 +88,7 @@ class InProcessVectorEnv(BaseVectorEnv):
             ),
             action_space=first.action_space,
             metadata=dict(first.metadata),
+            has_masks=has_masks,
         )
         self._step_functions = [env.step for env in self.envs]
         self._cores = [env.unwrapped for env in self.envs]
@@ -106,7 +110,10 @@ class InProcessVectorEnv(BaseVectorEnv):
         self._is_started = False
         self._turn = 0
         spaces = [steps.space for steps in self.leaf_steps]
-        self._arrays = (StepArrays.allocate(spaces, n_envs), StepArrays.allocate(spaces, n_envs))
+        even, odd = (
+            StepArrays.allocate(spaces, n_envs, mask_width=self._mask_width) for _ in range(2)
+        )
+        self._arrays = (even, odd)
 
     def use_arrays(self, even: StepArrays, odd: StepArrays) -> None:
         """Write into these two sets of arrays from now on, in turn."""
@@ -151,7 +158,7 @@ class InProcessVectorEnv(BaseVectorEnv):
 
     def _step_envs(self, arrays: StepArrays, rows: Any, actions: np.ndarray) -> bool:
         """Step all environments; say whether any episode ended."""
-        rewards, has_sources = arrays.rewards, self._has_sources
+        rewards, has_sources, has_masks = arrays.rewards, self._has_sources, self._mask_width > 0
         arrays.terminated.fill(False)
         arrays.truncated.fill(False)
         self._episode_metrics.clear()
@@ -167,7 +174,9 @@ class InProcessVectorEnv(BaseVectorEnv):
                     has_done = True
                     self._episode_metrics.take(i, info)
                     self._end_episode(i, arrays, rows, terminated, truncated)
-        except EnvironmentFailedError:
+                elif has_masks:
+                    self._write_mask(i, info)
+        except (EnvironmentFailedError, ConfigError):
             raise
         except Exception as error:
             raise self._failed(error, i, f"in step {self._n_steps}") from error
@@ -237,10 +246,28 @@ class InProcessVectorEnv(BaseVectorEnv):
 
     def _reset_env(self, i: int, **arguments: Any) -> Any:
         try:
-            observation, _ = self.envs[i].reset(**arguments)
+            observation, info = self.envs[i].reset(**arguments)
         except Exception as error:
             raise self._failed(error, i, f"in the reset after step {self._n_steps}") from error
+        if self._mask_width:
+            self._write_mask(i, info)
         return observation
+
+    def _write_mask(self, i: int, info: dict[str, Any]) -> None:
+        """Keep which actions environment `i` allows now."""
+        if ACTION_MASK not in info:
+            raise ConfigError(
+                f"action_masks: true, but {self.env_id} gives no info['{ACTION_MASK}']: set it to "
+                "false, or let the environment (or a wrapper) give one at every reset and step"
+            )
+        mask = flatten_mask(info[ACTION_MASK])
+        if len(mask) != self._mask_width:
+            raise EnvironmentFailedError(
+                f"environment {self._first_index + i} ({self.env_id}) gave an action mask of "
+                f"{len(mask)} entries, its action space {self.single_action_space} has "
+                f"{self._mask_width}"
+            )
+        self._arrays[self._turn].action_masks[i] = mask
 
     def _write_first(self, i: int, rows: Any, observation: Any) -> None:
         if self._writer is None:
@@ -330,7 +357,7 @@ class InProcessVectorEnv(BaseVectorEnv):
         reward = saved["reward"]
         for count, action in enumerate(log["actions"], start=1):
             try:
-                rows[i], reward, terminated, truncated, _ = self._step_functions[i](action)
+                rows[i], reward, terminated, truncated, info = self._step_functions[i](action)
             except Exception as error:
                 raise self._failed(error, i, f"in step {count} of a replay") from error
             is_done = bool(terminated or truncated)
@@ -338,6 +365,8 @@ class InProcessVectorEnv(BaseVectorEnv):
                 return False
             if is_done:
                 self._write_first(i, rows, self._reset_env(i))
+            elif self._mask_width:
+                self._write_mask(i, info)
         return bool(self._memories[i]) or _is_equal(float(reward), saved["reward"])
 
     @override

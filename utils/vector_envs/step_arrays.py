@@ -25,6 +25,7 @@ class StepArrays:
         truncated: (N,) bool, only the recording ended.
         raw_rewards: (N,) float64 before any wrapper changed them.
         episode_over: (N,) bool, the true episode ended.
+        action_masks: (N, n) bool, which actions the observed state allows; (N, 0) without masks.
     """
 
     observations: list[np.ndarray]
@@ -34,10 +35,16 @@ class StepArrays:
     truncated: np.ndarray
     raw_rewards: np.ndarray
     episode_over: np.ndarray
+    action_masks: np.ndarray
 
     @classmethod
     def allocate(
-        cls, spaces: Sequence[gym.Space], n_envs: int, allocate: Allocate = np.zeros
+        cls,
+        spaces: Sequence[gym.Space],
+        n_envs: int,
+        allocate: Allocate = np.zeros,
+        *,
+        mask_width: int = 0,
     ) -> StepArrays:
         """Allocate arrays in the order of the attributes.
 
@@ -45,6 +52,7 @@ class StepArrays:
             spaces: Stored space of each leaf.
             n_envs: Number of environments N.
             allocate: Returns an array of a shape and dtype.
+            mask_width: Width of an action mask; 0 without masks.
         """
 
         def leaf_arrays() -> list[np.ndarray]:
@@ -61,10 +69,11 @@ class StepArrays:
             truncated=column(np.bool_),
             raw_rewards=column(np.float64),
             episode_over=column(np.bool_),
+            action_masks=allocate((n_envs, mask_width), np.dtype(np.bool_)),
         )
 
     def clear_outcomes(self) -> None:
-        """Zero all but the observations."""
+        """Zero all but the observations and the masks."""
         for column in (self.rewards, self.terminated, self.truncated, self.raw_rewards):
             column.fill(0)
         self.episode_over.fill(False)
@@ -79,6 +88,7 @@ class StepArrays:
             self.truncated[chunk],
             self.raw_rewards[chunk],
             self.episode_over[chunk],
+            self.action_masks[chunk],
         )
 
 
@@ -95,8 +105,8 @@ class SharedArena:
         count = int(np.prod(shape, dtype=np.int64))
         offset = self.size
         self.size += -(-max(count * dtype.itemsize, 1) // _ALIGNMENT) * _ALIGNMENT
-        if self._block is None:
-            return np.empty(0, dtype)
+        if self._block is None or count == 0:
+            return np.empty(0 if self._block is None else shape, dtype)
         return np.frombuffer(self._block, dtype, count, offset).reshape(shape)
 
 
@@ -109,12 +119,14 @@ class SharedLayout:
         n_envs: Number of all environments N.
         action_shape: (N, ...).
         action_dtype: Of the action space.
+        mask_width: Width of an action mask; 0 without masks.
     """
 
     spaces: tuple[gym.Space, ...]
     n_envs: int
     action_shape: tuple[int, ...]
     action_dtype: np.dtype
+    mask_width: int = 0
 
     def size(self) -> int:
         """Return the number of bytes needed."""
@@ -127,6 +139,10 @@ class SharedLayout:
         return self._allocate(SharedArena(block))
 
     def _allocate(self, arena: SharedArena) -> tuple[StepArrays, StepArrays, np.ndarray]:
-        even = StepArrays.allocate(self.spaces, self.n_envs, arena.allocate)
-        odd = StepArrays.allocate(self.spaces, self.n_envs, arena.allocate)
+        even, odd = (
+            StepArrays.allocate(
+                self.spaces, self.n_envs, arena.allocate, mask_width=self.mask_width
+            )
+            for _ in range(2)
+        )
         return even, odd, arena.allocate(self.action_shape, self.action_dtype)

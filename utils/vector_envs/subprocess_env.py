@@ -42,6 +42,7 @@ class SubprocessVectorEnv(BaseVectorEnv):
         env_id: str,
         options: ObservationOptions | None = None,
         timeout_sets_terminated: bool = False,
+        action_masks: bool = False,
         n_workers: int | None = None,
         start_method: str = "spawn",
         env_timeout_seconds: float = 60.0,
@@ -53,6 +54,7 @@ class SubprocessVectorEnv(BaseVectorEnv):
             env_id: Named in errors.
             options: What is done to observations; nothing by default.
             timeout_sets_terminated: A step that is terminated and truncated is a truncation.
+            action_masks: Every environment tells in its info which actions it allows.
             n_workers: Number of processes; None takes one per core, at most one per environment.
             start_method: "spawn", "forkserver" or "fork".
             env_timeout_seconds: Longest time that one reset or step may take. A restore gets as
@@ -72,6 +74,7 @@ class SubprocessVectorEnv(BaseVectorEnv):
                 env_id=env_id,
                 options=options or ObservationOptions(),
                 timeout_sets_terminated=timeout_sets_terminated,
+                action_masks=action_masks,
                 first_index=chunk.start,
             )
             for chunk in self._chunks
@@ -80,12 +83,12 @@ class SubprocessVectorEnv(BaseVectorEnv):
             tasks, start_method=start_method, timeout_seconds=env_timeout_seconds
         )
         try:
-            self._set_up(n_envs)
+            self._set_up(n_envs, has_masks=action_masks)
         except BaseException:
             self.close()
             raise
 
-    def _set_up(self, n_envs: int) -> None:
+    def _set_up(self, n_envs: int, *, has_masks: bool) -> None:
         description = self._pool.receive_descriptions()[0]
         self._describe(
             description["facts"],
@@ -93,12 +96,14 @@ class SubprocessVectorEnv(BaseVectorEnv):
             observation_space=description["observation_space"],
             action_space=description["action_space"],
             metadata=description["metadata"],
+            has_masks=has_masks,
         )
         layout = SharedLayout(
             spaces=description["leaf_spaces"],
             n_envs=n_envs,
             action_shape=self._action_shape,
             action_dtype=self._action_dtype,
+            mask_width=self._mask_width,
         )
         with _SharedFile(layout.size()) as file:
             shared = {"path": str(file.path), "layout": layout}

@@ -44,6 +44,7 @@ class WorkerTask:
         env_id: Named in errors.
         options: What is done to observations.
         timeout_sets_terminated: A step that is terminated and truncated is a truncation.
+        action_masks: Every environment tells in its info which actions it allows.
         first_index: Index of its first environment among all.
     """
 
@@ -51,6 +52,7 @@ class WorkerTask:
     env_id: str
     options: ObservationOptions
     timeout_sets_terminated: bool
+    action_masks: bool
     first_index: int
 
 
@@ -133,6 +135,7 @@ class _Server:
             env_id=task.env_id,
             options=task.options,
             timeout_sets_terminated=task.timeout_sets_terminated,
+            action_masks=task.action_masks,
             first_index=task.first_index,
         )
         self._actions = np.empty(0)
