@@ -1,4 +1,4 @@
-"""Build, step, render and close the environment of every config.
+"""Build, step, render and close every configured environment.
 
 `python scripts/smoke_test_envs.py --filter lunar`
 """
@@ -22,12 +22,27 @@ def try_environment(config_id: str, *, timesteps: int | None) -> str:
     return step_at_random(config_id, timesteps=timesteps)
 
 
+# What makes an environment: configs that agree in these have the same one.
+ENVIRONMENT_KEYS = (
+    "env_id", "env_kwargs", "env_wrappers", "max_episode_steps", "grayscale_obs", "resize_obs",
+    "frame_stack", "channel_order",
+)  # fmt: skip
+
+
+def environment_of(config_id: str) -> list[object]:
+    """Return what the environment of a config is made of."""
+    from utils.config import load_config
+
+    config = load_config(config_id)
+    return [getattr(config, key) for key in ENVIRONMENT_KEYS]
+
+
 def main() -> int:
     """Try each environment; 1 if any failed."""
     parser = smoke_parser("smoke_test_envs.py", "Take random steps in every environment.")
     options = parser.parse_or_refuse()
     trial = partial(try_environment, timesteps=options.timesteps)
-    return smoke(trial, options, preload=["utils.smoke.environments"])
+    return smoke(trial, options, preload=["utils.smoke.environments"], tells_apart=environment_of)
 
 
 if __name__ == "__main__":

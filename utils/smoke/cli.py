@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from utils.config.catalog import find_config_ids
 from utils.config.option_parser import OptionParser, whole_number
@@ -42,7 +42,13 @@ def smoke_parser(prog: str, description: str) -> OptionParser:
     return parser
 
 
-def smoke(trial: Trial, options: argparse.Namespace, *, preload: Sequence[str]) -> int:
+def smoke(
+    trial: Trial,
+    options: argparse.Namespace,
+    *,
+    preload: Sequence[str],
+    tells_apart: Callable[[str], object] | None = None,
+) -> int:
     """Try the chosen configs, print each as it ends and all as a table.
 
     One whose package, ROM or other file is not installed is told with the reason and is no failure.
@@ -51,6 +57,8 @@ def smoke(trial: Trial, options: argparse.Namespace, *, preload: Sequence[str]) 
         trial: What is tried.
         options: Of `smoke_parser`.
         preload: Heavy modules that trials import.
+        tells_apart: Gives what a trial depends on; of several configs with an equal value only the
+            first is tried. None: all are.
 
     Returns:
         Exit code: 1 if any config failed.
@@ -58,7 +66,10 @@ def smoke(trial: Trial, options: argparse.Namespace, *, preload: Sequence[str]) 
     Raises:
         ConfigError: No config fits the filter.
     """
-    config_ids = find_config_ids(options.filter)[: options.limit]
+    config_ids = find_config_ids(options.filter)
+    if tells_apart is not None:
+        config_ids = _first_of_each(config_ids, tells_apart)
+    config_ids = config_ids[: options.limit]
     results: list[TrialResult] = []
     trials = run_trials(
         trial,
@@ -77,3 +88,14 @@ def smoke(trial: Trial, options: argparse.Namespace, *, preload: Sequence[str]) 
     results.sort(key=lambda result: config_ids.index(result.config_id))
     print(f"\n{trial_table(results)}", flush=True)
     return int(any(result.outcome == "failed" for result in results))
+
+
+def _first_of_each(config_ids: Sequence[str], tells_apart: Callable[[str], object]) -> list[str]:
+    seen: list[object] = []
+    chosen = []
+    for config_id in config_ids:
+        value = tells_apart(config_id)
+        if value not in seen:
+            seen.append(value)
+            chosen.append(config_id)
+    return chosen

@@ -8,6 +8,8 @@ import numpy as np
 
 from utils.config import load_config
 from utils.environment import build_env_from_config
+from utils.environment.families.family import Family
+from utils.environment.families.table import family_of
 from utils.vector_envs import BaseVectorEnv
 
 N_ENVS = 2
@@ -15,11 +17,11 @@ DEFAULT_VEC_STEPS = 100
 
 
 def step_at_random(config_id: str, *, timesteps: int | None) -> str:
-    """Try the environment of a config in this process, then in worker processes.
+    """Try the environment of a config in every way that its family can run.
 
     Args:
         config_id: Which.
-        timesteps: Environment steps of each of the two; None for 100 of every environment.
+        timesteps: Environment steps of each way; None for 100 of every environment.
 
     Returns:
         What was done.
@@ -30,8 +32,8 @@ def step_at_random(config_id: str, *, timesteps: int | None) -> str:
     config = load_config(config_id)
     vec_steps = DEFAULT_VEC_STEPS if timesteps is None else max(1, timesteps // N_ENVS)
     episodes = 0
-    for vectorization in ("sync", "async"):
-        render_mode = "rgb_array" if vectorization == "sync" else None
+    ways = _ways_to_run(family_of(config.env_id))
+    for vectorization, render_mode in ways:
         env = build_env_from_config(
             config, n_envs=N_ENVS, vectorization=vectorization, render_mode=render_mode
         )
@@ -41,7 +43,15 @@ def step_at_random(config_id: str, *, timesteps: int | None) -> str:
                 size = _check_frames(env.render())
         finally:
             env.close()
-    return f"2 x {vec_steps} vector steps, {episodes} episodes, frames of {size}"
+    return f"{len(ways)} x {vec_steps} vector steps, {episodes} episodes, frames of {size}"
+
+
+def _ways_to_run(family: Family) -> tuple[tuple[str, str | None], ...]:
+    """Return pairs of vectorization and render mode; the first one renders."""
+    if family.one_per_process:
+        return (("async", "rgb_array"),)
+    own = () if family.native is None else (("auto", None),)
+    return (("sync", "rgb_array"), ("async", None), *own)
 
 
 def _play(env: BaseVectorEnv, vec_steps: int) -> int:

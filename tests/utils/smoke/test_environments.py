@@ -6,6 +6,8 @@ from gymnasium import spaces
 
 from utils.smoke import environments
 
+CONFIG = SimpleNamespace(env_id="Some-v0")
+
 
 class ScriptedEnv:
     """Answers every step alike, and says whether it was closed."""
@@ -44,7 +46,7 @@ class ScriptedEnv:
 @pytest.fixture
 def try_env(monkeypatch):
     def try_env(env):
-        monkeypatch.setattr(environments, "load_config", lambda config_id: SimpleNamespace())
+        monkeypatch.setattr(environments, "load_config", lambda config_id: CONFIG)
         monkeypatch.setattr(environments, "build_env_from_config", lambda config, **kwargs: env)
         return environments.step_at_random("Some-v0:ppo", timesteps=6)
 
