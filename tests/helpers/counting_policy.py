@@ -55,7 +55,8 @@ class CountingPolicy:
         mask: Tensor | None = None,
         state: Tensor | None = None,
     ) -> PolicyStep:
-        assert mask is None and state is None
+        assert mask is None
+        assert state is None
         number = encode_rows(observation).clone()
         self.seen.append(number)
         return PolicyStep(self._act(number), -number / 7, self.predict_value(observation))

@@ -120,10 +120,10 @@ class BaseVectorEnv(VectorEnv):
     where `infos["_final_obs"]` (N,) bool is true. `infos["raw_reward"]` (N,) float64 is there
     when a wrapper changes the reward, `infos["episode_over"]` (N,) bool when a wrapper changes
     where episodes end. `infos["action_mask"]` (N, n) bool is there, at a reset too, where masks
-    were asked for: which actions the state that is observed now allows. `infos["episode_metrics"]` is there when an environment told of an episode
-    that ended (`info["episode_metrics"]`, numbers by name): (N,) float64 by name, NaN where none
-    did. Actions are values of `action_space` itself: a Discrete space with a start
-    gets start, start + 1, ...
+    were asked for: which actions the state that is observed now allows.
+    `infos["episode_metrics"]` is there when an environment told of an episode that ended
+    (`info["episode_metrics"]`, numbers by name): (N,) float64 by name, NaN where none did. Actions
+    are values of `action_space` itself: a Discrete space with a start gets start, start + 1, ...
 
     Attributes:
         max_episode_steps: Limit after which an episode is truncated, or None.
