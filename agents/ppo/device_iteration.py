@@ -6,14 +6,13 @@ decision on the host, so that the whole of it can be captured in a CUDA graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from agents.minibatch_walk import walk_minibatches
+from agents.ppo.capture import Hyperparameters, hyperparameters_of
 from agents.ppo.device_loop import LoopReport
 from agents.ppo.device_metrics import MeanSums
 from agents.ppo.ppo_losses import approximate_kl, clipped_fraction
@@ -32,8 +31,6 @@ from utils.seeding import derive_seed
 
 if TYPE_CHECKING:
     from agents.ppo.ppo_agent import PPOAgent
-
-Hyperparameters = Mapping[str, float | Tensor]
 
 
 class DeviceIteration:
@@ -80,7 +77,7 @@ class DeviceIteration:
         if self.agent.config.reward_scale != 1.0:
             self.buffer.reward.mul_(self.agent.config.reward_scale)
         self.episodes.add(self.buffer)
-        with _hyperparameters(self.agent, hyperparameters):
+        with hyperparameters_of(self.agent, hyperparameters):
             samples = self.compute_samples(hyperparameters)
             report = self._update(samples, hyperparameters)
         self.means.add_noted()
@@ -165,14 +162,3 @@ class DeviceIteration:
             episodes=self.episodes.read(),
             metrics=self.means.read(),
         )
-
-
-@contextmanager
-def _hyperparameters(agent: PPOAgent, values: Hyperparameters) -> Iterator[None]:
-    """Let the agent's losses read these values, which may be scalars on the device."""
-    before = agent.hyperparameters
-    agent.hyperparameters = dict(values)
-    try:
-        yield
-    finally:
-        agent.hyperparameters = before

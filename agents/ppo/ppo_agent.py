@@ -40,6 +40,7 @@ from utils.rollouts.compiled_collector import CompiledCollector
 from utils.seeding import derive_seed
 
 if TYPE_CHECKING:
+    from agents.ppo.captured_update import CapturedUpdate
     from agents.ppo.ppo_compiled import PPOCompiledUpdate
 
 _log = logging.getLogger("gymnasium_solver")
@@ -55,6 +56,8 @@ class PPOAgent(BaseAgent):
     """Carries out whole updates in one compiled call; None: torch does, minibatch by minibatch."""
     exploration: Exploration | None = None
     """Rewards what is new; None: nothing does."""
+    captured_update: CapturedUpdate | None = None
+    """Replays a CUDA graph for each minibatch; None: every operation is launched by itself."""
     path: str = "collector and update"
     """What carries out the iterations, and why nothing faster does."""
 
@@ -87,7 +90,7 @@ class PPOAgent(BaseAgent):
             device=self.compute_device,
             record=None if self.exploration is None else self.exploration.record,
         )
-        self.compiled_update, how_updated = _choose_update(self.policy, config)
+        how_updated = self._choose_update()
         if self.train_env.vectorization_name != "torch":  # there it says why no loop does it all
             self.path = f"{how_collected}; {how_updated}"
         return RolloutSource(
@@ -118,6 +121,26 @@ class PPOAgent(BaseAgent):
                 warm_up_update(
                     self.train_env, self.policy, self.config, hyperparameters=self.hyperparameters
                 )
+
+    def _choose_update(self) -> str:
+        """Find the fastest way; say what carries out updates and why, in a few words."""
+        if self.compute_device.type == "cuda":
+            from agents.ppo.captured_update import CapturedUpdate, why_not_captured
+
+            reason = why_not_captured(self)
+            if reason is None:
+                self.captured_update = CapturedUpdate(self)
+                return "minibatches as captured graphs"
+            return f"updates by torch ({reason})"
+        reason = why_not_compiled(self.policy)
+        if reason is None:  # numba takes a fifth of a second to import: only who needs it waits
+            from agents.ppo.ppo_compiled import compile_update, why_not
+
+            reason = why_not(self.policy, self.config)
+            if reason is None:
+                self.compiled_update = compile_update(self.policy, self.config)
+                return "compiled updates"
+        return f"updates by torch ({reason})"
 
     def _has_compiled_rollouts(self) -> bool:
         source = self.source
@@ -206,6 +229,8 @@ class PPOAgent(BaseAgent):
     def run_update(self, batch: UpdateBatch) -> UpdateReport:
         if self.exploration is not None:
             self._learn_what_is_new(self.exploration)
+        if self.captured_update is not None:
+            return self.captured_update.update(batch, self.hyperparameters)
         if self.compiled_update is None:
             return super().run_update(batch)
         return self.compiled_update.update(batch, self.hyperparameters, optimizer=self.optimizer)
@@ -330,15 +355,3 @@ class PPOAgent(BaseAgent):
                 )
             self.exploration.load_state_dict(state["exploration"])
         return super().load_checkpoint_state(state)
-
-
-def _choose_update(policy: ActorCritic, config: PPOConfig) -> tuple[PPOCompiledUpdate | None, str]:
-    """Return the compiled update or None, and what carries out updates and why, in a few words."""
-    reason = why_not_compiled(policy)
-    if reason is None:  # numba takes a fifth of a second to import: only who needs it waits
-        from agents.ppo.ppo_compiled import compile_update, why_not
-
-        reason = why_not(policy, config)
-        if reason is None:
-            return compile_update(policy, config), "compiled updates"
-    return None, f"updates by torch ({reason})"

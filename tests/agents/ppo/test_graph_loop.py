@@ -5,8 +5,9 @@ import copy
 import pytest
 import torch
 
+from agents.ppo.capture import move_step_counts
 from agents.ppo.eager_loop import EagerLoop
-from agents.ppo.graph_loop import GraphLoop, move_step_counts, why_not_graph
+from agents.ppo.graph_loop import GraphLoop, why_not_graph
 from tests.helpers.agents import make_agent, train_epochs
 from tests.helpers.refuse_reading import RefuseReading
 from utils.schedules import ScheduleSpec
