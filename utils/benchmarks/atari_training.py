@@ -14,7 +14,7 @@ from utils.benchmarks.contest import Contestant
 from utils.config import load_config
 
 CONFIG_ID = "ALE/Pong-v5:ppo_gpu"
-PEER_ENV_ID = "PongNoFrameskip-v4"
+PEER_ENV_ID = "ale_py:PongNoFrameskip-v4"  # worker processes must import what registers it
 PEER_N_ENVS, PEER_N_STEPS = 8, 128
 
 
