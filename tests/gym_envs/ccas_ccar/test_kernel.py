@@ -1,5 +1,7 @@
 """The kernel against plain Python, reaction by reaction, and against closed forms."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -125,3 +127,17 @@ def test_the_circuit_remembers_two_levels():
         medians.append(np.median(infos["F"]))
     assert abs(medians[0] - 5.5) < 2.5
     assert abs(medians[1] - 47.5) < 4.5
+
+
+def test_a_million_control_steps_take_less_than_a_second_of_one_core():
+    env = CcasCcarVectorEnv(1_024, copy=False)
+    env.reset(seed=0)
+    light = np.random.default_rng(0).integers(2, size=(100, 1_024))
+    for action in light[:60]:  # H is near 45, F near 10 afterwards
+        env.step(action)
+    seconds = []
+    for action in light[60:]:
+        before = time.process_time()
+        env.step(action)
+        seconds.append(time.process_time() - before)
+    assert 1_024 / np.median(seconds) > 1e6
