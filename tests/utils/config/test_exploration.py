@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -41,10 +40,10 @@ def load(folder: Path, *overrides: str):
         ),
         (["exploration.kind=rnd", "exploration.coef=0"], "no weight: raise it or set kind to none"),
         (["exploration.kind=rndd"], "'exploration.kind' must be one of none, rnd, icm"),
-        (["exploration.kind=icm", "exploration.forward_weight=1"], "must be < 1, got 1"),
-        (["exploration.kind=icm", "exploration.forward_weight=0"], "must be > 0, got 0"),
-        (["exploration.kind=rnd", "exploration.update_proportion=0"], "must be > 0, got 0"),
-        (["exploration.kind=rnd", "exploration.gamma=1.5"], "must be <= 1, got 1.5"),
+        (["exploration.kind=icm", "exploration.forward_weight=1"], "must be < 1.0, got 1"),
+        (["exploration.kind=icm", "exploration.forward_weight=0"], "must be > 0.0, got 0"),
+        (["exploration.kind=rnd", "exploration.update_proportion=0"], "must be > 0.0, got 0"),
+        (["exploration.kind=rnd", "exploration.gamma=1.5"], "must be <= 1.0, got 1.5"),
         (["exploration.kind=rnd", "exploration.lr=0.1"], "unknown key 'lr' in 'exploration'"),
         (["value_normalization=popart", "popart_beta=0"], "'popart_beta' must be > 0"),
         (["exploration=rnd"], "'exploration' must be a mapping of keys to values"),
