@@ -123,6 +123,10 @@ class Emulator:
         self._ale.getScreenGrayscale(out)
         return out
 
+    def close(self) -> None:
+        """Let go of the console; nothing works afterwards."""
+        self._ale = self.act = self.count_lives = None
+
     def read_ram(self, out: np.ndarray) -> np.ndarray:
         """Write the console's memory (128,) uint8 to `out`; return it."""
         self._ale.getRAM(out)

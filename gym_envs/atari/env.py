@@ -150,6 +150,11 @@ class AtariEnv(gym.Env):
         """Return the screen (H, W, 3) uint8, whatever the observation is."""
         return None if self.render_mode is None else self._ale.read_rgb()
 
+    @override
+    def close(self) -> None:
+        """Let go of the console: bindings complain of what is alive when a program ends."""
+        self._ale.close()
+
     def _draw_noops(self) -> int:
         if self._noop_max == 0:
             return 0
