@@ -8,7 +8,8 @@ STANDARD = Family(name="Gymnasium", prefixes=("",))
 """Whatever Gymnasium, or the module in front of an id, has registered."""
 
 # A vector step over processes costs some 50 microseconds more, and the cores share the work. On
-# 2 cores CarRacing gains a factor of 1.7, LunarLander nothing, and CartPole loses one of 2.
+# 2 cores CarRacing gains a factor of 1.7, VizDoom of 1.5, LunarLander nothing, and CartPole loses
+# one of 2.
 FAMILIES: tuple[Family, ...] = (
     Family(
         name="CarRacing", prefixes=("CarRacing-",), packages=("Box2D",), extra="box2d", is_slow=True
@@ -86,6 +87,7 @@ FAMILIES: tuple[Family, ...] = (
         extra="vizdoom",
         register="gym_envs.vizdoom.registration:register",
         make="utils.environment.families.vizdoom:make",
+        is_slow=True,
     ),
     Family(
         name="Retro",
