@@ -190,7 +190,10 @@ class Config(BaseModel):
     )
     eval_n_envs: PositiveInteger | None = Field(
         default=None,
-        description="Environments of an evaluation, 1 to eval_episodes; null: up to 16.",
+        description=(
+            "Environments of an evaluation, 1 to eval_episodes; null: up to 16, or 1 where each "
+            "takes a process of its own (Retro)."
+        ),
     )
     eval_deterministic: Flag = Field(
         default=True, description="Evaluate the most likely action; false: a sampled one."
