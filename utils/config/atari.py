@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -121,7 +121,7 @@ def _is_flag(value: Any) -> bool:
     return isinstance(value, bool)
 
 
-_RULES = {
+_RULES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "obs_type": (lambda value: value in OBS_TYPES, f"one of {', '.join(OBS_TYPES)}"),
     "frameskip": (lambda value: _is_count(value, least=1), "a whole number of frames >= 1"),
     "repeat_action_probability": (_is_share, "a probability in [0, 1]"),
