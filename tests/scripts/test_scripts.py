@@ -99,6 +99,13 @@ def test_every_environment_passes_the_smoke_test():
 
 
 @pytest.mark.slow
+def test_every_environment_steps_renders_and_leaves_no_process():
+    done = run("smoke_test_envs.py", timeout=1800)
+    assert done.returncode == 0, done.stdout
+    assert "failed" not in done.stdout
+
+
+@pytest.mark.slow
 def test_every_config_trains_for_a_moment():
     done = run("smoke_train_envs.py", timeout=1800)
     assert done.returncode == 0, done.stdout
