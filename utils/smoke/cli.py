@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 
@@ -76,15 +77,16 @@ def smoke(
         config_ids,
         timeout_seconds=options.timeout,
         preload=preload,
-        n_jobs=options.jobs or len(os.sched_getaffinity(0)),
+        n_jobs=options.jobs or _count_cores(),
     )
-    for result in trials:
-        results.append(result)
-        print(
-            f"[{len(results)}/{len(config_ids)}] {result.config_id}: {result.outcome} "
-            f"({result.seconds:.1f} s)",
-            flush=True,
-        )
+    with contextlib.closing(trials):  # an interrupt ends the trials under way
+        for result in trials:
+            results.append(result)
+            print(
+                f"[{len(results)}/{len(config_ids)}] {result.config_id}: {result.outcome} "
+                f"({result.seconds:.1f} s)",
+                flush=True,
+            )
     results.sort(key=lambda result: config_ids.index(result.config_id))
     print(f"\n{trial_table(results)}", flush=True)
     return int(any(result.outcome == "failed" for result in results))
@@ -99,3 +101,9 @@ def _first_of_each(config_ids: Sequence[str], tells_apart: Callable[[str], objec
             seen.append(value)
             chosen.append(config_id)
     return chosen
+
+
+def _count_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
@@ -45,7 +45,7 @@ def run_trials(
     timeout_seconds: float,
     preload: Sequence[str],
     n_jobs: int = 1,
-) -> Iterator[TrialResult]:
+) -> Generator[TrialResult, None, None]:
     """Run a trial for each config, some of them at a time.
 
     Args:
