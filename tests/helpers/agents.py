@@ -53,6 +53,6 @@ def train_epochs(agent: BaseAgent, n_epochs: int) -> list[dict[str, float]]:
         )
         agent.collect_rollout()
         (batch,) = agent.source.loader
-        agent.learn_from(batch)
+        agent.learn_from(batch.to(agent.compute_device))
         rows.append(agent.recorder.flush())
     return rows
