@@ -72,7 +72,8 @@ def build_ours(*, device: str, n_envs: int, stack: ExitStack) -> Contestant:
     from utils.benchmarks.contest import Contestant
 
     logging.getLogger("gymnasium_solver").setLevel(logging.ERROR)
-    config = load_config(CONFIG_ID, [f"device={device}", f"n_envs={n_envs}"])
+    settings = [f"device={device}", f"n_envs={n_envs}", "batch_size=0.125"]
+    config = load_config(CONFIG_ID, settings)
     agent = build_agent(config)
     stack.callback(agent.close)
     agent.source.reset(seed=0)
