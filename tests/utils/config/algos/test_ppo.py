@@ -70,3 +70,37 @@ def test_one_and_one_point_nought_differ_and_keep_their_type_when_saved(tmp_path
 def test_what_is_no_batch_size(tmp_path, value):
     (line,) = ppo_problems(tmp_path, "", f"batch_size={value}")
     assert "'batch_size' must be a whole number >= 1 or a fraction of the rollout" in line
+
+
+MEMORY = "policy_kwargs.memory=gru"
+
+
+def test_sequences_are_whole_rollouts_unless_said(tmp_path):
+    assert load_ppo(tmp_path, "", "batch_size=1.0").resolved_sequence_length == 1
+    config = load_ppo(tmp_path, "", MEMORY, "n_steps=32", "n_envs=4", "batch_size=64")
+    assert config.resolved_sequence_length == 32
+    short = load_ppo(
+        tmp_path, "", MEMORY, "n_steps=32", "n_envs=4", "batch_size=64", "sequence_length=16"
+    )
+    assert short.resolved_sequence_length == 16
+
+
+def test_sequences_must_fit_into_rollout_and_minibatch(tmp_path):
+    sizes = (MEMORY, "n_steps=32", "n_envs=4")
+    (line,) = ppo_problems(tmp_path, "", *sizes, "batch_size=64", "sequence_length=12")
+    assert (
+        "sequence_length 12 does not divide n_steps 32; nearest lengths that do: 8 and 16" in line
+    )
+    (line,) = ppo_problems(tmp_path, "", *sizes, "batch_size=8", "sequence_length=16")
+    assert "batch_size 8 is not of whole sequences of sequence_length 16" in line
+    (line,) = ppo_problems(tmp_path, "", *sizes, "batch_size=16")
+    assert "not of whole sequences of sequence_length (n_steps) 32" in line
+
+
+def test_settings_of_a_memory_need_one(tmp_path):
+    (line,) = ppo_problems(tmp_path, "", "batch_size=1.0", "sequence_length=8")
+    assert "'sequence_length' has no effect: policy_kwargs.memory is none" in line
+    (line,) = ppo_problems(tmp_path, "", "batch_size=1.0", "policy_kwargs.memory_dim=8")
+    assert "'policy_kwargs.memory_dim' has no effect: policy_kwargs.memory is none" in line
+    (line,) = ppo_problems(tmp_path, "", "batch_size=1.0", "policy_kwargs.memory=rnn")
+    assert "policy_kwargs.memory" in line
