@@ -26,6 +26,7 @@ CONFIG = {
     "resize_obs": None,
     "frame_stack": 1,
     "channel_order": "auto",
+    "action_masks": False,
     "n_workers": None,
     "start_method": "spawn",
     "env_timeout_seconds": 60.0,
