@@ -6,6 +6,7 @@ import math
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from utils.models.initialization import orthogonal_blocks_
 
@@ -85,8 +86,7 @@ class Memory(nn.Module):
         Returns:
             Outputs (K, B, H) and the new state (B, state_dim).
         """
-        projected = torch.baddbmm(self.input_bias, features, self.input_weight)
-        cells = self._advance(projected, self._unpack(state))
+        cells = self._advance(self._project(features), self._state_bias(), self._unpack(state))
         return cells[0], self._pack(cells)
 
     def unroll(self, features: Tensor, state: Tensor, is_start: Tensor) -> Tensor:
@@ -101,39 +101,40 @@ class Memory(nn.Module):
         Returns:
             (K, L, S, H) outputs.
         """
-        n_cells, length, n_sequences, _ = features.shape
-        projected = torch.baddbmm(self.input_bias, features.flatten(1, 2), self.input_weight)
-        steps = projected.view(n_cells, length, n_sequences, -1).unbind(1)
+        shape = features.shape[:3]
+        parts = self._project(features.flatten(1, 2))
+        steps = zip(*(part.view(*shape, -1).unbind(1) for part in parts), strict=True)
         forgets = is_start.any(dim=1).tolist()
         keep = (~is_start).to(features.dtype).unsqueeze(-1)
-        cells = self._unpack(state)
+        bias, cells = self._state_bias(), self._unpack(state)
         outputs = []
-        for t, gates in enumerate(steps):
+        for t, projected in enumerate(steps):
             if forgets[t]:
                 cells = tuple(part * keep[t] for part in cells)
-            cells = self._advance(gates, cells)
+            cells = self._advance(projected, bias, cells)
             outputs.append(cells[0])
         return torch.stack(outputs, dim=1)
 
-    def _advance(self, projected: Tensor, cells: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """Advance by one step: projected inputs (K, B, gates * H), parts of the state (K, B, H)."""
-        return (self._advance_gru if self.kind == "gru" else self._advance_lstm)(projected, *cells)
+    def _project(self, features: Tensor) -> tuple[Tensor, ...]:
+        """Map inputs (K, B, in) to what each step adds to the gates, in the parts it is read in.
 
-    def _advance_gru(self, projected: Tensor, hidden: Tensor) -> tuple[Tensor, ...]:
+        They are cut here, for all steps at once: a slice in the loop costs as much as its gates.
+        """
         n = self.units
-        recurrent = torch.bmm(hidden, self.state_weight)
-        gates = (projected[..., : 2 * n] + recurrent[..., : 2 * n]).sigmoid()
-        reset, update = gates.split(n, dim=-1)
-        remembered = recurrent[..., 2 * n :] + self.state_bias
-        candidate = torch.addcmul(projected[..., 2 * n :], reset, remembered).tanh()
-        return (torch.lerp(candidate, hidden, update),)
+        projected = torch.baddbmm(self.input_bias, features, self.input_weight)
+        return projected.split([2 * n, n] if self.kind == "gru" else [4 * n], dim=-1)
 
-    def _advance_lstm(self, projected: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, ...]:
-        n = self.units
-        gates = torch.baddbmm(projected, hidden, self.state_weight)
-        take, forget, show = gates[..., : 3 * n].sigmoid().split(n, dim=-1)
-        cell = torch.addcmul(forget * cell, take, gates[..., 3 * n :].tanh())
-        return show * cell.tanh(), cell
+    def _state_bias(self) -> Tensor | None:
+        """Return the bias of a GRU's state for all its gates, (K, 1, 3 H); None for an LSTM."""
+        return None if self.state_bias is None else F.pad(self.state_bias, (2 * self.units, 0))
+
+    def _advance(
+        self, projected: tuple[Tensor, ...], bias: Tensor | None, cells: tuple[Tensor, ...]
+    ) -> tuple[Tensor, ...]:
+        """Advance by one step: parts of the projected inputs, and of the state, (K, B, ...)."""
+        if bias is None:
+            return _advance_lstm(*projected, self.state_weight, *cells)
+        return _advance_gru(*projected, self.state_weight, bias, *cells)
 
     def _unpack(self, state: Tensor) -> tuple[Tensor, ...]:
         """(B, state_dim) to one or two tensors (K, B, H): the output, and an LSTM's cell."""
@@ -142,3 +143,22 @@ class Memory(nn.Module):
 
     def _pack(self, cells: tuple[Tensor, ...]) -> Tensor:
         return torch.stack(cells).permute(2, 0, 1, 3).flatten(1)
+
+
+def _advance_gru(
+    gates: Tensor, candidate: Tensor, weight: Tensor, bias: Tensor, hidden: Tensor
+) -> tuple[Tensor, ...]:
+    n = hidden.shape[-1]
+    recurrent, remembered = torch.baddbmm(bias, hidden, weight).split([2 * n, n], dim=-1)
+    reset, update = (gates + recurrent).sigmoid().chunk(2, dim=-1)
+    return (torch.lerp(torch.addcmul(candidate, reset, remembered).tanh(), hidden, update),)
+
+
+def _advance_lstm(
+    projected: Tensor, weight: Tensor, hidden: Tensor, cell: Tensor
+) -> tuple[Tensor, ...]:
+    n = hidden.shape[-1]
+    gates, candidate = torch.baddbmm(projected, hidden, weight).split([3 * n, n], dim=-1)
+    take, forget, show = gates.sigmoid().chunk(3, dim=-1)
+    cell = torch.addcmul(forget * cell, take, candidate.tanh())
+    return show * cell.tanh(), cell
