@@ -62,7 +62,9 @@ def test_a_restored_source_goes_on_with_the_same_minibatches() -> None:
     assert restored.load_state_dict(state) == 0
     assert all(torch.equal(a, b) for a, b in zip(update(restored)[:6], expected[:6], strict=True))
     # It is the order that was restored too, not a rollout alone.
-    assert not all(torch.equal(a, b) for a, b in zip(update(restored)[:6], expected[:6], strict=True))
+    assert not all(
+        torch.equal(a, b) for a, b in zip(update(restored)[:6], expected[:6], strict=True)
+    )
 
 
 def test_environments_that_could_not_be_restored_are_counted() -> None:

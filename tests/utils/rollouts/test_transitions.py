@@ -111,5 +111,5 @@ def test_a_final_observation_that_is_no_number_is_named() -> None:
             return observation, reward, terminated, truncated, infos
 
     collector, buffer, _ = build(Broken((3, 5)), n_steps=4)
-    with pytest.raises(EnvironmentFailedError, match="environment 0 of .* final observation"):
+    with pytest.raises(EnvironmentFailedError, match=r"environment 0 of .* final observation"):
         collector.collect(buffer, n_steps=4)
