@@ -218,7 +218,8 @@ class BaseAgent(LightningModule):
         self.update_from(batch)
         for _ in range(self.config.rollouts_per_epoch - 1):
             self.collect_rollout()
-            self.update_from(next(iter(self.source.loader)))
+            following: UpdateBatch = next(iter(self.source.loader))
+            self.update_from(following.to(self.compute_device))  # Lightning moves the first only
         self.finish_epoch()
 
     def finish_epoch(self) -> None:

@@ -15,6 +15,7 @@ from agents.base_agent import hyperparameters_at
 from tests.helpers.agents import begin, make_agent, train_epochs
 from tests.helpers.saved_states import all_finite, state_differences
 from utils.checkpoints import load_checkpoint, save_checkpoint
+from utils.dataloaders import UpdateBatch
 from utils.errors import ConfigError, DivergedError
 from utils.metrics import Counters
 from utils.seeding import global_generator_state
@@ -299,6 +300,25 @@ def test_an_epoch_of_three_rollouts_trains_what_three_epochs_of_one_train():
     assert grouped[0]["train/loss/value"] == pytest.approx(mean_loss)
     n_episodes = sum(row["train/roll/n_episodes"] for row in single[3:])
     assert grouped[1]["train/roll/n_episodes"] == n_episodes
+
+
+def test_every_batch_of_an_epoch_is_moved_to_the_device(monkeypatch):
+    agent = make_agent("CartPole-v1", rollouts_per_epoch=3)
+    moved, used = [], []
+    move, update_from = UpdateBatch.to, agent.update_from
+
+    def moves(batch, device):
+        assert device == agent.compute_device
+        moved.append(move(batch, device))
+        return moved[-1]
+
+    monkeypatch.setattr(UpdateBatch, "to", moves)
+    monkeypatch.setattr(
+        agent, "update_from", lambda batch: (used.append(batch), update_from(batch))
+    )
+    train_epochs(agent, 1)
+    assert [id(batch) for batch in used] == [id(batch) for batch in moved]
+    assert len(used) == 3
 
 
 def test_the_reward_scale_reaches_the_learner_and_no_reported_return():
