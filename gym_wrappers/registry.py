@@ -98,6 +98,22 @@ class EnvWrapperRegistry:
         _check_arguments(name, wrapper, kwargs)
         return wrapper, kwargs
 
+    @staticmethod
+    def wrap(env: gym.Env, wrapper: type[gym.Wrapper], kwargs: Mapping[str, Any]) -> gym.Wrapper:
+        """Put a wrapper around an environment.
+
+        Raises:
+            ConfigError: The wrapper refuses the environment, or cannot use an argument's value.
+        """
+        try:
+            return wrapper(env, **kwargs)
+        except (TypeError, ValueError) as error:
+            text = " ".join(str(error).split())
+            raise ConfigError(
+                f"env_wrappers: {wrapper.__name__} cannot be made with {dict(kwargs)}: "
+                f"{type(error).__name__}: {text}"
+            ) from error
+
 
 def _check_arguments(name: str, wrapper: type[gym.Wrapper], kwargs: dict[str, Any]) -> None:
     parameters = dict(list(inspect.signature(wrapper).parameters.items())[1:])  # without env

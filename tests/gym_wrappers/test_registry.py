@@ -60,3 +60,12 @@ def test_a_name_belongs_to_one_class() -> None:
     EnvWrapperRegistry.register("Plain", Plain)
     with pytest.raises(ConfigError, match="registered already"):
         EnvWrapperRegistry.register("Plain", gym.Wrapper)
+
+
+@pytest.mark.parametrize(
+    "entry", [{"id": "ClipReward", "low": "a"}, {"id": "FrameSkip", "skip": []}]
+)
+def test_a_value_that_a_wrapper_cannot_use_is_named(entry: dict) -> None:
+    wrapper, kwargs = EnvWrapperRegistry.resolve(entry)
+    with pytest.raises(ConfigError, match=f"env_wrappers: {entry['id']}"):
+        EnvWrapperRegistry.wrap(gym.make("CartPole-v1"), wrapper, kwargs)

@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
+from gym_wrappers import EnvWrapperRegistry
 from utils.environment.families.standard import make_env
 
 
@@ -49,7 +50,7 @@ class EnvRecipe:
             kwargs["render_mode"] = render_mode
         env = make_env(spec, max_episode_steps=self.max_episode_steps, kwargs=kwargs)
         for wrapper, arguments in self.wrappers:
-            env = wrapper(env, **arguments)
+            env = EnvWrapperRegistry.wrap(env, wrapper, arguments)
         return env
 
     def _needed_render_mode(self) -> str | None:

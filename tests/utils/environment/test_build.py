@@ -134,6 +134,7 @@ def test_env_kwargs_are_not_shared_between_envs() -> None:
         ({"env_id": "no_such_module:X-v0"}, "no module 'no_such_module'"),
         ({"env_kwargs": {"sutton": True}}, "takes no 'sutton'; did you mean sutton_barto_reward"),
         ({"env_wrappers": [{"id": "ClipRewrd"}]}, "did you mean ClipReward"),
+        ({"env_wrappers": [{"id": "ClipReward", "low": "a"}]}, "ClipReward cannot be made with"),
         ({"vectorization": "threads"}, "'threads' is not one of auto, sync, async, native"),
         ({"env_id": "FrozenLake-v1", "env_kwargs": {"map_name": "9x9"}}, "map_name.*KeyError"),
     ],
@@ -145,6 +146,21 @@ def test_mistakes_are_config_errors(
     settings = {"env_id": "CartPole-v1", "vectorization": vectorization, **arguments}
     with pytest.raises(ConfigError, match=message):
         build_env(settings.pop("env_id"), n_envs=2, start_method="fork", **settings)
+
+
+@pytest.mark.parametrize(
+    ("package", "env_id", "written", "meant"),
+    [
+        ("minigrid", "MiniGrid-Empty-5x5-v0", "observaton", "observation"),
+        ("mujoco", "Hopper-v5", "healty_reward", "healthy_reward"),
+    ],
+)
+def test_an_argument_that_is_handed_on_and_refused_is_named(
+    package: str, env_id: str, written: str, meant: str
+) -> None:
+    pytest.importorskip(package)
+    with pytest.raises(ConfigError, match=f"takes no '{written}'; did you mean {meant}"):
+        build_env(env_id, n_envs=1, env_kwargs={written: 1})
 
 
 @pytest.fixture

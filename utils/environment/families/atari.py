@@ -125,5 +125,6 @@ def _find_reward_bounds(wrappers: Sequence[Mapping[str, Any]]) -> tuple[float, f
     for entry in wrappers:
         wrapper, arguments = EnvWrapperRegistry.resolve(entry)
         if entry["id"] == _CLIPPING:
-            bounds = wrapper(gym.Env(), **arguments).bounds  # around nothing: only to be asked
+            around_nothing = EnvWrapperRegistry.wrap(gym.Env(), wrapper, arguments)
+            bounds = around_nothing.bounds  # type: ignore[attr-defined]
     return bounds

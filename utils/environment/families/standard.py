@@ -15,6 +15,8 @@ from utils.environment.families.table import family_of
 from utils.errors import ConfigError, MissingDependencyError, UserError
 from utils.vector_envs.base_vector_env import one_line
 
+_ALWAYS_GIVEN = ("spec", "max_episode_steps", "render_mode")
+
 
 def find_spec(env_id: str) -> EnvSpec:
     """Return the registered spec of an id; `package.module:Id-v0` imports the module first.
@@ -59,7 +61,7 @@ def make_env(spec: EnvSpec, *, max_episode_steps: int | None, kwargs: dict[str, 
     except gym.error.DependencyNotInstalled as error:
         raise _needs_package(spec, error) from error
     except Exception as error:
-        _refuse_unknown_kwargs(spec, kwargs)
+        _refuse_unknown_kwargs(spec, kwargs, error)
         given = f" with env_kwargs {kwargs}" if kwargs else ""
         raise ConfigError(
             f"env_id: {spec.id} could not be built{given}: {type(error).__name__}: "
@@ -80,18 +82,34 @@ def _needs_package(
     return ConfigError(f"env_id: {spec.id} needs a package: {one_line(error)}{reason}")
 
 
-def _refuse_unknown_kwargs(spec: EnvSpec, kwargs: dict[str, Any]) -> None:
-    entry = spec.entry_point
-    parameters = inspect.signature(
-        load_env_creator(entry) if isinstance(entry, str) else entry
-    ).parameters
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
-        return
+def _refuse_unknown_kwargs(spec: EnvSpec, kwargs: dict[str, Any], error: Exception) -> None:
+    """Raise a ConfigError if an argument is one that nothing takes."""
+    parameters, takes_more = _find_parameters(spec)
     for key in kwargs:
-        if key not in parameters:
+        # A constructor that hands others on does not say which it takes: the one that got it did.
+        is_refused = f"unexpected keyword argument '{key}'" in str(error)
+        if is_refused or not (takes_more or key in parameters):
             near = difflib.get_close_matches(key, parameters, n=1, cutoff=0.4)
             hint = f"did you mean {near[0]}?" if near else f"it takes {', '.join(parameters)}"
             raise ConfigError(f"env_kwargs: {spec.id} takes no '{key}'; {hint}")
+
+
+def _find_parameters(spec: EnvSpec) -> tuple[list[str], bool]:
+    """Return what an environment takes by name, and whether it hands other names on.
+
+    What the function that builds its family takes is among it; what it is always given is not.
+    """
+    entry = spec.entry_point
+    creators = [load_env_creator(entry) if isinstance(entry, str) else entry]
+    make = family_of(spec.id).make
+    if make is not None:
+        creators.append(load(make))
+    found = [p for c in creators if c is not None for p in inspect.signature(c).parameters.values()]
+    names = dict.fromkeys(p.name for p in found if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL))
+    own = [name for name in names if name not in _ALWAYS_GIVEN]
+    return own, any(
+        p.kind is p.VAR_KEYWORD for p in inspect.signature(creators[0]).parameters.values()
+    )
 
 
 def _import_module(module: str, env_id: str) -> None:
