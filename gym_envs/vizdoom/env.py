@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from gym_envs.vizdoom.buttons import ButtonActions
 from gym_envs.vizdoom.engine import load_game, start_engine
+from gym_envs.vizdoom.maps import set_map
 from gym_envs.vizdoom.scenarios import find_config
 from utils.errors import ConfigError
 
@@ -160,8 +161,7 @@ class VizDoomEnv(gym.Env):
     def _choose_level(self, game: Any, doom_map: str | None, doom_skill: int | None) -> None:
         game.set_mode(vizdoom.Mode.PLAYER)
         game.set_episode_timeout(0)  # counted here
-        if doom_map is not None:
-            game.set_doom_map(doom_map)
+        set_map(game, doom_map)
         if doom_skill is not None:
             game.set_doom_skill(_whole("doom_skill", doom_skill, 1, 5))
 

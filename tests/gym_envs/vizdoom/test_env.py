@@ -190,6 +190,8 @@ def test_frames_are_colour_pictures_of_their_own():
         ({"game_variables": ["HEALTHY"]}, "there is no 'HEALTHY'; choose HEALTH"),
         ({"doom_skill": 6}, "doom_skill: must be a whole number, 1 to 5, got 6"),
         ({"frameskip": 4}, "takes no 'frameskip'; did you mean frame_skip"),
+        ({"doom_map": "MAP99"}, "doom_map: there is no level 'MAP99'; choose MAP"),
+        ({"doom_map": "E1M2"}, "doom_map: there is no level 'E1M2'; choose MAP"),
     ],
 )
 def test_wrong_settings_are_told(kwargs, told):
