@@ -223,12 +223,12 @@ class RolloutBuffer:
         """
         assert advantage.shape == returns.shape == (self.n_steps, self.n_envs), advantage.shape
         is_valid = flatten_env_major(self.rows(self.is_valid))
-        keep = None if bool(is_valid.all()) else is_valid.nonzero().squeeze(-1)
+        keep = None if bool(is_valid.all()) else is_valid.nonzero().squeeze(-1).to(device)
 
         def flat(field: Tensor) -> Tensor:
-            samples = flatten_env_major(field)
-            samples = samples if keep is None else samples.index_select(0, keep)
-            return samples.to(device, non_blocking=True)
+            # Observations may lie on the device already: a choice is made there, for all alike.
+            samples = flatten_env_major(field).to(device, non_blocking=True)
+            return samples if keep is None else samples.index_select(0, keep)
 
         observation: Observation = (
             {key: flat(self.rows(part)) for key, part in self.observation.items()}

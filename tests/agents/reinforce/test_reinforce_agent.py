@@ -129,3 +129,12 @@ def test_without_a_baseline_there_is_no_critic():
 def test_episodes_without_an_end_cannot_be_learnt_from():
     with pytest.raises(ConfigError, match="set max_episode_steps"):
         make_agent("Counting", algo_id="reinforce")
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_episodes_of_unequal_length_are_learnt_from_on_a_gpu():
+    agent = make_agent("CartPole-v1", algo_id="reinforce", device="cuda", rollouts_per_epoch=2)
+    train_epochs(agent, 2)
+    assert not agent.source.buffer.rows(agent.source.buffer.is_valid).all()
+    agent.close()

@@ -4,6 +4,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 
 from utils.distributions import Bernoulli, Categorical, DiagonalNormal, MultiCategorical
 from utils.distributions.protocol import ActionDistribution
@@ -191,3 +192,30 @@ def test_use_in_the_wrong_order_is_refused() -> None:
     buffer.begin(3)
     with pytest.raises(AssertionError, match="finish"):
         _ = buffer.n_samples
+
+
+class OneDevice(TorchFunctionMode):
+    """Refuses to pick rows of one device by indices of another, as CUDA does and meta does not."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        if func is torch.Tensor.index_select:
+            assert args[0].device == args[2].device, (args[0].device, args[2].device)
+        return func(*args, **(kwargs or {}))
+
+
+def test_invalid_samples_are_left_out_where_observations_lie_on_a_device() -> None:
+    elsewhere = torch.device("meta")
+    buffer = RolloutBuffer(
+        n_steps=3,
+        n_envs=2,
+        observation_space=VECTOR,
+        distribution=Categorical(9),
+        observation_device=elsewhere,
+    )
+    fill(buffer)
+    buffer.is_valid[2, 0] = False
+    numbers = torch.zeros(3, 2)
+    with OneDevice():
+        buffer.finish(advantage=numbers, returns=numbers, device=elsewhere)
+    assert buffer.samples.observation.shape == (5, 2)
+    assert {field.device for field in buffer.samples[:6]} == {elsewhere}
