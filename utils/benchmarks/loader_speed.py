@@ -7,6 +7,7 @@ from collections.abc import Callable
 import gymnasium as gym
 import numpy as np
 import torch
+from torch import Tensor
 from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler
 
 from utils.benchmarks.contest import Contestant
@@ -18,7 +19,7 @@ PEER = "torch DataLoader, sample by sample"
 _CARTPOLE_WIDTH = 4
 
 
-class _Samples(Dataset[Minibatch]):
+class _Samples(Dataset[tuple[Tensor, ...]]):
     """Transitions one by one, as a dataset usually gives them; also several by a list."""
 
     def __init__(self, samples: Minibatch) -> None:
@@ -27,8 +28,8 @@ class _Samples(Dataset[Minibatch]):
     def __len__(self) -> int:
         return self._samples.returns.shape[0]
 
-    def __getitem__(self, index: int | list[int]) -> Minibatch:
-        return Minibatch(*(field[index] for field in self._samples))
+    def __getitem__(self, index: int | list[int]) -> tuple[Tensor, ...]:
+        return tuple(field[index] for field in self._samples if field is not None)
 
 
 def fill_buffer(*, n_steps: int, n_envs: int) -> RolloutBuffer:
@@ -82,8 +83,8 @@ def build_contestants(buffer: RolloutBuffer, *, batch_size: int, n_passes: int) 
     ]
 
 
-def _walk(loader: DataLoader[Minibatch], n_passes: int) -> Callable[[], int]:
+def _walk(loader: DataLoader[tuple[Tensor, ...]], n_passes: int) -> Callable[[], int]:
     def advance() -> int:
-        return sum(batch.returns.shape[0] for _ in range(n_passes) for batch in loader)
+        return sum(len(batch[-1]) for _ in range(n_passes) for batch in loader)
 
     return advance
