@@ -247,6 +247,8 @@ class InProcessVectorEnv(BaseVectorEnv):
     def _reset_env(self, i: int, **arguments: Any) -> Any:
         try:
             observation, info = self.envs[i].reset(**arguments)
+        except ConfigError:
+            raise  # a wrapper or setting that does not fit, seen in the first reset
         except Exception as error:
             raise self._failed(error, i, f"in the reset after step {self._n_steps}") from error
         if self._mask_width:

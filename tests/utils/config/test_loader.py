@@ -106,7 +106,10 @@ def test_a_problem_in_the_base_names_the_base(tmp_path, monkeypatch):
     ("extra", "expected"),
     [
         ("env_kwargs: {policy_lr: 1}\n", "(in 'env_kwargs'): did you mean 'policy_lr' one level"),
-        ("policy_kwargs: {policy_lr: 1}\n", "in 'policy_kwargs': did you mean 'policy_lr'?"),
+        (
+            "policy_kwargs: {policy_lr: 1}\n",
+            "in 'policy_kwargs': did you mean 'policy_lr' at the top level?",
+        ),
         ("hidden_dims: [64]\n", "'hidden_dims': did you mean 'policy_kwargs.hidden_dims'?"),
         (
             "device: gpu\n",

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import pytest
+
 from gym_wrappers.clip_reward.wrapper import ClipReward
 from gym_wrappers.episodic_life.wrapper import EpisodicLife
 from tests.helpers import envs
 from tests.helpers.in_process_envs import make, play_lives, zeros
+from utils.errors import ConfigError
 from utils.vector_envs import InProcessVectorEnv
 
 
@@ -45,3 +48,9 @@ def test_without_such_wrappers_infos_are_empty() -> None:
     env = make(envs.LivesEnv)
     assert env.reset(seed=0)[1] == {}
     assert env.step(zeros(env))[4] == {}
+
+
+def test_a_wrapper_that_does_not_fit_is_a_mistake_in_the_config_and_no_failed_environment() -> None:
+    env = InProcessVectorEnv([lambda: EpisodicLife(envs.CountingEnv())], env_id="x")
+    with pytest.raises(ConfigError, match="EpisodicLife needs an environment with info"):
+        env.reset(seed=0)
