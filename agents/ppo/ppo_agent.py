@@ -198,14 +198,17 @@ class PPOAgent(BaseAgent):
         explained = float(explained_variance(value=rows(buffer.value), returns=returns))
         if explained == explained:  # undefined where the returns do not vary
             self.recorder.record("train/ppo/explained_variance", explained)
-        self._normalize_value(returns)
+        self._normalize_value(returns, buffer)
         return self._add_bonus(advantage, buffer), returns
 
-    def _normalize_value(self, returns: Tensor) -> None:
+    def _normalize_value(self, returns: Tensor, buffer: RolloutBuffer) -> None:
         """Let the critic's moments take in the returns (T, N) that it will learn."""
         head = self.policy.critic_head
         if isinstance(head, PopArtHead):
+            is_first = not bool(head.weight_seen)
             head.update(returns, beta=self.config.popart_beta)
+            if is_first:  # V has moved: what clip_range_vf bounds is how far an update moves it
+                buffer.rows(buffer.value).mul_(head.scale.cpu()).add_(head.shift.cpu())
             self.recorder.record("train/popart/mean", float(head.shift))
             self.recorder.record("train/popart/std", float(head.scale))
 

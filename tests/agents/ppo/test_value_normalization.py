@@ -70,6 +70,18 @@ def test_the_moments_take_in_each_rollout_once() -> None:
     agent.close()
 
 
+def test_an_update_begins_at_the_old_values_the_first_one_too() -> None:
+    agent = make_agent("Counting", env_kwargs={"length": 50}, reward_scale=100.0, **POPART)
+    begin(agent)
+    for _ in range(2):
+        agent.collect_rollout()
+        samples = agent.source.buffer.samples
+        with torch.no_grad():
+            value = agent.policy.evaluate_actions(samples.observation, samples.action).value
+        torch.testing.assert_close(value, samples.old_value, rtol=1e-4, atol=1e-3)
+    agent.close()
+
+
 def test_an_evaluation_leaves_the_moments() -> None:
     agent = agent_with(**POPART)
     train_epochs(agent, 1)
