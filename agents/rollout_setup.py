@@ -16,7 +16,7 @@ from utils.rollouts.compiled_collector import CompiledCollector, why_not_collect
 from utils.rollouts.recording_collector import RecordingCollector
 from utils.rollouts.transitions import TransitionRecord
 from utils.seeding import derive_seed
-from utils.spaces import mask_width
+from utils.vector_envs.action_mask import mask_width
 
 
 def build_collector(

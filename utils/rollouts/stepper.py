@@ -12,7 +12,8 @@ from torch import Tensor
 from utils.errors import EnvironmentFailedError
 from utils.policy_factory import ActorCritic, PolicyStep
 from utils.rollouts.episode_stats import EpisodeTracker, FinishedEpisodes
-from utils.spaces import ACTION_MASK, ActionAdapter, find_blocked
+from utils.spaces import ActionAdapter
+from utils.vector_envs.action_mask import ACTION_MASK, find_blocked
 
 ObservationArray = np.ndarray | dict[str, np.ndarray]
 Observation = Tensor | dict[str, Tensor]

@@ -14,7 +14,7 @@ from gymnasium.vector.utils import batch_space
 from typing_extensions import override
 
 from utils.errors import CheckpointError, ConfigError, EnvironmentFailedError
-from utils.spaces import ACTION_MASK, mask_width
+from utils.vector_envs.action_mask import ACTION_MASK, mask_width
 from utils.vector_envs.step_arrays import StepArrays
 
 _DEFAULT_RENDER_FPS = 30

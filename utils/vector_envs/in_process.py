@@ -10,7 +10,7 @@ import numpy as np
 from typing_extensions import override
 
 from utils.errors import ConfigError, EnvironmentFailedError
-from utils.spaces import ACTION_MASK, flatten_mask
+from utils.vector_envs.action_mask import ACTION_MASK, flatten_mask
 from utils.vector_envs.base_vector_env import (
     BaseVectorEnv,
     environment_failed,

@@ -4,7 +4,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from utils.spaces import find_blocked, flatten_mask, mask_width
+from utils.vector_envs.action_mask import find_blocked, flatten_mask, mask_width
 
 DISCRETE = gym.spaces.Discrete(3, start=5)
 MULTI = gym.spaces.MultiDiscrete([2, 3])
