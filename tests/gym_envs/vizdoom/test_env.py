@@ -41,16 +41,17 @@ def play(env: gym.Env, action: int, *, seed: int = 0) -> tuple[int, float, bool,
     raise AssertionError("no end")
 
 
-def engines() -> set[int]:
-    """Return the processes of engines that run now."""
+def engines(*, of: int | None = None) -> set[int]:
+    """Return the processes of engines that run now; with `of`, those that this process started."""
     found = set()
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
                 command = (folder / "cmdline").read_bytes()
+                parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
             except OSError:
                 continue
-            if command.split(b"\0")[0].decode().endswith(ENGINE):
+            if of in (None, parent) and command.split(b"\0")[0].decode().endswith(ENGINE):
                 found.add(int(folder.name))
     return found
 
@@ -230,9 +231,10 @@ def test_running_episodes_are_restored():
 
 def test_nothing_is_written_and_no_process_is_left(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    before, memory = engines(), set(Path("/dev/shm").glob("ViZDoom*"))
+    own = os.getpid()  # other programs may run engines too
+    before, memory = engines(of=own), set(Path("/dev/shm").glob("ViZDoom*"))
     envs = [make() for _ in range(2)]
-    started = engines() - before
+    started = engines(of=own) - before
     assert len(started) == 2
     for env in envs:
         env.reset(seed=0)
