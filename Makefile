@@ -64,6 +64,7 @@ bench: $(DEV_READY)  ## speed of vector envs, collectors and loaders, peers besi
 	$(BIN)/python scripts/benchmark_collectors.py $(ARGS)
 	$(BIN)/python scripts/benchmark_dataloaders.py $(ARGS)
 	$(BIN)/python scripts/benchmark_env_families.py $(ARGS)
+	$(BIN)/python scripts/benchmark_atari_training.py $(ARGS)
 
 clean:  ## remove caches and build output; keeps runs/ and .venv
 	rm -rf .pytest_cache .ruff_cache .mypy_cache .numba_cache build dist *.egg-info
