@@ -125,8 +125,8 @@ def _unknown_key(
     keys = dotted_keys(model)
     elsewhere = [key for key in keys if key.split(".")[-1] == name]
     if elsewhere:
-        level = "" if "." in elsewhere[0] else " at the top level"
-        return f"{unknown}: did you mean '{elsewhere[0]}'{level}?"
+        place = "" if "." in elsewhere[0] else " at the top level"
+        return f"{unknown}: did you mean '{elsewhere[0]}'{place}?"
     owners = [algo for algo, other in siblings.items() if ".".join(path) in dotted_keys(other)]
     if owners:
         return f"{unknown}: it is a setting of {', '.join(owners)} only"
