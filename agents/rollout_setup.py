@@ -71,18 +71,19 @@ def build_step_collector(
     seed = derive_seed(config.seed, "policy")
     generator = torch.Generator(device=device)
     generator.manual_seed(seed)
-    if reason is not None and device.type == "cuda" and record is None:
-        reason = why_not_alternating(env, policy, normalizes_reward=config.normalize_reward)
-        if reason is None:
+    if reason is None:
+        collector = CompiledCollector(env, policy, device=device, generator=generator, seed=seed)
+        return collector, "compiled rollouts"
+    if device.type == "cuda" and record is None:
+        halves = why_not_alternating(env, policy, normalizes_reward=config.normalize_reward)
+        if halves is None:
             collector = AlternatingCollector(env, policy, device=device, generator=generator)
             return collector, "rollouts of two halves in turn"
-    if reason is not None:
-        collector = build_collector(
-            env, policy, config, hyperparameters=hyperparameters, device=device, record=record
-        )
-        return collector, f"rollouts step by step ({reason})"
-    collector = CompiledCollector(env, policy, device=device, generator=generator, seed=seed)
-    return collector, "compiled rollouts"
+        reason = f"{reason}; {halves}"
+    collector = build_collector(
+        env, policy, config, hyperparameters=hyperparameters, device=device, record=record
+    )
+    return collector, f"rollouts step by step ({reason})"
 
 
 def build_rollout_buffer(

@@ -59,3 +59,39 @@ def outside(actions: np.ndarray, n_actions: int) -> ValueError:
     """Build the error for discrete actions that there are not."""
     low, high = actions.min(), actions.max()
     return ValueError(f"actions must be 0 to {n_actions - 1}, got {low} to {high}")
+
+
+def read_reset_mask(mask: Any, n_envs: int) -> np.ndarray:
+    """Check `options["reset_mask"]`: which of the environments a reset is for, (n_envs,) bool.
+
+    Raises:
+        TypeError: It is no array of bools.
+        ValueError: It is of another shape, or nowhere true.
+    """
+    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
+        raise TypeError(f"options['reset_mask'] must be a bool array, got {mask!r}")
+    if mask.shape != (n_envs,) or not mask.any():
+        raise ValueError(
+            f"options['reset_mask'] must have shape ({n_envs},) and a true value, got "
+            f"shape {mask.shape}"
+        )
+    return mask
+
+
+def take_seed(seed: int | None, *action_spaces: gym.Space) -> int:
+    """Return the number that random words are made from; a given one seeds action spaces too.
+
+    Args:
+        seed: None for a number of the system's, never of NumPy's global generator.
+        action_spaces: Seeded only with a number that was given.
+
+    Raises:
+        Error: It is negative.
+    """
+    if seed is None:
+        return int(np.random.SeedSequence().entropy)
+    if seed < 0:
+        raise gym.error.Error(f"seed must be a whole number >= 0, got {seed}")
+    for space in action_spaces:
+        space.seed(int(seed))
+    return int(seed)

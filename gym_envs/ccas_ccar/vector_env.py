@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from typing_extensions import override
 
-from gym_envs.arguments import check_sizes, outside, read_actions
+from gym_envs.arguments import check_sizes, outside, read_actions, read_reset_mask, take_seed
 from gym_envs.ccas_ccar.task import ENV_ID, MAX_EPISODE_STEPS, RENDER_FPS, Task
 from utils.errors import CheckpointError
 
@@ -123,7 +123,7 @@ class CcasCcarVectorEnv(VectorEnv):
             self._seed(seed)
         mask = np.ones(self.num_envs, dtype=np.bool_)
         if options is not None and "reset_mask" in options:
-            mask = self._read_mask(options["reset_mask"])
+            mask = read_reset_mask(options["reset_mask"], self.num_envs)
         outputs = self.cells.turn()
         self.cells.begin(mask)
         self._is_started = True
@@ -186,27 +186,10 @@ class CcasCcarVectorEnv(VectorEnv):
             raise ClosedEnvironmentError("step() comes after close()")
         raise ResetNeeded("reset() comes before step()")
 
-    def _read_mask(self, mask: Any) -> np.ndarray:
-        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
-            raise TypeError(f"options['reset_mask'] must be a bool array, got {mask!r}")
-        if mask.shape != (self.num_envs,) or not mask.any():
-            raise ValueError(
-                f"options['reset_mask'] must have shape ({self.num_envs},) and a true value, got "
-                f"shape {mask.shape}"
-            )
-        return mask
-
     def _seed(self, seed: int | None) -> None:
         from gym_envs.simd.random_words import seed_words
 
-        if seed is None:
-            number = int(np.random.SeedSequence().entropy)  # the system's, never NumPy's global one
-        else:
-            if seed < 0:
-                raise gym.error.Error(f"seed must be a whole number >= 0, got {seed}")
-            number = int(seed)
-            self.action_space.seed(number)
-            self.single_action_space.seed(number)
+        number = take_seed(seed, self.action_space, self.single_action_space)
         self.cells.random[:] = seed_words(number, self.num_envs)
 
     def get_state(self) -> dict[str, Any]:

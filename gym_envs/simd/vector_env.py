@@ -13,7 +13,14 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from typing_extensions import override
 
-from gym_envs.arguments import check_sizes, find_classic_spec, outside, read_actions
+from gym_envs.arguments import (
+    check_sizes,
+    find_classic_spec,
+    outside,
+    read_actions,
+    read_reset_mask,
+    take_seed,
+)
 from gym_envs.physics import classic_spec
 from gym_envs.simd.arrays import SimdArrays, address_table, allocate_arrays
 from utils.errors import CheckpointError
@@ -178,7 +185,7 @@ class SimdVectorEnv(VectorEnv):
             self._seed(seed)
         mask = np.ones(self.num_envs, dtype=np.bool_)
         if options is not None and "reset_mask" in options:
-            mask = self._read_mask(options["reset_mask"])
+            mask = read_reset_mask(options["reset_mask"], self.num_envs)
         before = self.arrays.observation
         self._turn ^= 1
         arrays = self.arrays
@@ -256,27 +263,10 @@ class SimdVectorEnv(VectorEnv):
             raise outside(actions, n_actions)
         raise ValueError("actions must be numbers, got NaN among them")
 
-    def _read_mask(self, mask: Any) -> np.ndarray:
-        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
-            raise TypeError(f"options['reset_mask'] must be a bool array, got {mask!r}")
-        if mask.shape != (self.num_envs,) or not mask.any():
-            raise ValueError(
-                f"options['reset_mask'] must have shape ({self.num_envs},) and a true value, got "
-                f"shape {mask.shape}"
-            )
-        return mask
-
     def _seed(self, seed: int | None) -> None:
         from gym_envs.simd.random_words import seed_words
 
-        if seed is None:
-            number = int(np.random.SeedSequence().entropy)  # the system's, never NumPy's global one
-        else:
-            if seed < 0:
-                raise gym.error.Error(f"seed must be a whole number >= 0, got {seed}")
-            number = int(seed)
-            self.action_space.seed(number)
-            self.single_action_space.seed(number)
+        number = take_seed(seed, self.action_space, self.single_action_space)
         self._sets[0].random[:] = seed_words(number, self.num_envs)
 
     def _clear_outcomes(self) -> None:
