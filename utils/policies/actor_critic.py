@@ -191,19 +191,37 @@ class ActorCritic(nn.Module):
             mask: (B, n) bool, which choices are allowed; with action masks only.
             state: (B, state_dim) of the memory before this observation; with a memory only.
         """
-        if self.memory is None:
-            parameters, value = self(observation, mask=mask)
-            new_state = None
-        else:
-            streams, new_state = self._remember(observation, state)
-            parameters, value = self._apply_heads(*streams)
-            parameters = self._mask(parameters, mask)
+        parameters, value, new_state = self._decide(observation, mask, state)
         if deterministic:
             action = self.distribution.mode(parameters)
         else:
             action = self.distribution.sample(parameters, generator)
         logprob = self.distribution.logprob(parameters, action)
         return PolicyStep(action, logprob, value, new_state)
+
+    def export_outputs(
+        self,
+        observation: Observation,
+        *,
+        mask: Tensor | None = None,
+        state: Tensor | None = None,
+    ) -> dict[str, Tensor]:
+        """Return all that an exported policy tells of each row, by name; see `utils.export`.
+
+        `action` is the most likely one, as `act` returns it. With it come the parameters of its
+        distribution (see `describe` of the distributions), `value` where there is a critic, and
+        `state` of the memory, this observation taken in.
+
+        See `act` for the arguments.
+        """
+        parameters, value, new_state = self._decide(observation, mask, state)
+        outputs = {"action": self.distribution.mode(parameters)}
+        outputs |= self.distribution.describe(parameters)
+        if self.critic_head is not None:
+            outputs["value"] = value
+        if new_state is not None:
+            outputs["state"] = new_state
+        return outputs
 
     def evaluate_actions(
         self,
@@ -256,6 +274,17 @@ class ActorCritic(nn.Module):
             output, value, _ = twin_forward(features, self.trunk, linear, self.critic_head)
         parameters = (output, head.log_std) if isinstance(head, NormalHead) else (output,)
         return parameters, value.squeeze(-1)
+
+    def _decide(
+        self, observation: Observation, mask: Tensor | None, state: Tensor | None
+    ) -> tuple[Parameters, Tensor, Tensor | None]:
+        """Return distribution parameters, values and the new state of a memory; see `act`."""
+        if self.memory is None:
+            parameters, value = self(observation, mask=mask)
+            return parameters, value, None
+        streams, new_state = self._remember(observation, state)
+        parameters, value = self._apply_heads(*streams)
+        return self._mask(parameters, mask), value, new_state
 
     def _remember(
         self, observation: Observation, state: Tensor | None

@@ -64,3 +64,9 @@ def test_extreme_logits_stay_finite() -> None:
     assert logprob.item() == pytest.approx(-200.0)
     (entropy + logprob).sum().backward()
     assert logits.grad.isfinite().all()
+
+
+def test_describe_gives_the_probability_that_each_bit_is_1():
+    logits = torch.tensor([[0.0, math.log(3.0)]])  # odds 1 : 1 and 3 : 1
+    probabilities = Bernoulli(2).describe((logits,))["action_probabilities"]
+    torch.testing.assert_close(probabilities, torch.tensor([[0.5, 0.75]]))

@@ -96,3 +96,9 @@ def test_extreme_logits_stay_finite() -> None:
 def test_an_action_of_another_shape_is_refused() -> None:
     with pytest.raises(AssertionError):
         Categorical(2).logprob((torch.zeros(4, 2),), torch.zeros(4, 1, dtype=torch.int64))
+
+
+def test_describe_names_the_probabilities():
+    logits = torch.tensor([[0.0, math.log(3.0)]])  # 1 : 3
+    probabilities = Categorical(2).describe((logits,))["action_probabilities"]
+    torch.testing.assert_close(probabilities, torch.tensor([[0.25, 0.75]]))

@@ -80,3 +80,11 @@ def test_gradients_reach_mean_and_spread() -> None:
 def test_an_action_of_another_shape_is_refused() -> None:
     with pytest.raises(AssertionError):
         DiagonalNormal((2,)).logprob((torch.zeros(4, 2), torch.zeros(2)), torch.zeros(4, 1))
+
+
+def test_describe_gives_mean_and_deviation_in_the_shape_of_the_action():
+    mean, log_std = torch.arange(8.0).view(2, 4), torch.tensor([0.0, 1.0, 2.0, 3.0]).log1p()
+    described = DiagonalNormal((2, 2)).describe((mean, log_std))
+    torch.testing.assert_close(described["action_mean"], torch.arange(8.0).view(2, 2, 2))
+    expected = torch.tensor([[[1.0, 2.0], [3.0, 4.0]]] * 2)
+    torch.testing.assert_close(described["action_std"], expected)

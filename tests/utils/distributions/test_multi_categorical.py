@@ -66,3 +66,9 @@ def test_wrong_widths_are_refused() -> None:
         MultiCategorical((2, 3)).mode((torch.zeros(1, 6),))
     with pytest.raises(AssertionError):
         MultiCategorical((2, 3)).logprob((torch.zeros(1, 5),), torch.zeros(1, 3, dtype=torch.int64))
+
+
+def test_describe_gives_the_probabilities_of_each_group():
+    logits = torch.tensor([[0.0, math.log(3.0), 0.0, 0.0, math.log(2.0)]])  # 1 : 3 and 1 : 1 : 2
+    probabilities = MultiCategorical((2, 3)).describe((logits,))["action_probabilities"]
+    torch.testing.assert_close(probabilities, torch.tensor([[0.25, 0.75, 0.25, 0.25, 0.5]]))
