@@ -46,10 +46,6 @@ class Bernoulli:
         """Return `action_probabilities`, (B, n): of each bit, that it is 1."""
         return {"action_probabilities": parameters[0].sigmoid()}
 
-    def describe(self, parameters: Parameters) -> dict[str, Tensor]:
-        """Return `action_probabilities` (B, n) of each bit being 1."""
-        return {"action_probabilities": parameters[0].sigmoid()}
-
     def logprob_and_entropy(self, parameters: Parameters, action: Tensor) -> tuple[Tensor, Tensor]:
         """Return both, (B,) each."""
         return self.logprob(parameters, action), self.entropy(parameters)

@@ -53,10 +53,6 @@ class Categorical:
         """Return `action_probabilities`, (B, n)."""
         return {"action_probabilities": parameters[0].softmax(dim=-1)}
 
-    def describe(self, parameters: Parameters) -> dict[str, Tensor]:
-        """Return `action_probabilities` (B, n), which sum to 1."""
-        return {"action_probabilities": parameters[0].softmax(dim=-1)}
-
     def logprob_and_entropy(self, parameters: Parameters, action: Tensor) -> tuple[Tensor, Tensor]:
         """Return both, (B,) each, from one normalisation of the logits."""
         logprobs = parameters[0].log_softmax(dim=-1)

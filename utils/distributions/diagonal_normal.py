@@ -59,11 +59,6 @@ class DiagonalNormal:
         std = log_std.exp().expand_as(mean)
         return {"action_mean": mean.reshape(shape), "action_std": std.reshape(shape)}
 
-    def describe(self, parameters: Parameters) -> dict[str, Tensor]:
-        """Return `action_mean` and `action_std`, (B, A) each."""
-        mean, log_std = parameters
-        return {"action_mean": mean, "action_std": log_std.exp().expand_as(mean)}
-
     def logprob_and_entropy(self, parameters: Parameters, action: Tensor) -> tuple[Tensor, Tensor]:
         """Return both, (B,) each."""
         return self.logprob(parameters, action), self.entropy(parameters)

@@ -57,11 +57,6 @@ class MultiCategorical:
         groups = [logits.softmax(dim=-1) for logits in self._groups(parameters)]
         return {"action_probabilities": torch.cat(groups, dim=-1)}
 
-    def describe(self, parameters: Parameters) -> dict[str, Tensor]:
-        """Return `action_probabilities` (B, sum n_k); those of each group sum to 1."""
-        groups = [group.softmax(dim=-1) for group in self._groups(parameters)]
-        return {"action_probabilities": torch.cat(groups, dim=-1)}
-
     def logprob_and_entropy(self, parameters: Parameters, action: Tensor) -> tuple[Tensor, Tensor]:
         """Return both, (B,) each."""
         return self.logprob(parameters, action), self.entropy(parameters)

@@ -32,8 +32,5 @@ class ActionDistribution(Protocol):
     def describe(self, parameters: Parameters) -> dict[str, Tensor]:
         """Return what people call the parameters, by name, one row for each row of B."""
 
-    def describe(self, parameters: Parameters) -> dict[str, Tensor]:
-        """Return what a person looks at, (B, n) each: `action_probabilities` or `action_mean`, ..."""
-
     def logprob_and_entropy(self, parameters: Parameters, action: Tensor) -> tuple[Tensor, Tensor]:
         """Return `logprob` and `entropy` of each row, sharing what they have in common."""

@@ -199,6 +199,26 @@ class ActorCritic(nn.Module):
         logprob = self.distribution.logprob(parameters, action)
         return PolicyStep(action, logprob, value, new_state)
 
+    def explain(
+        self,
+        observation: Observation,
+        *,
+        mask: Tensor | None = None,
+        state: Tensor | None = None,
+    ) -> dict[str, Tensor]:
+        """Return what the policy thinks of each row, for people; nothing is drawn or changed.
+
+        See `act` for the arguments; the state of a memory stays as it is.
+
+        Returns:
+            The parameters of the action's distribution by name (see `describe` of the
+            distributions), `entropy` (B,) in nats and, with a critic, `value` (B,).
+        """
+        parameters, value, _ = self._decide(observation, mask, state)
+        thoughts = self.distribution.describe(parameters)
+        thoughts["entropy"] = self.distribution.entropy(parameters)
+        return thoughts if self.critic_head is None else thoughts | {"value": value}
+
     def export_outputs(
         self,
         observation: Observation,
