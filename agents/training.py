@@ -22,10 +22,12 @@ from agents.interrupts import RunInterruptedError, StopSignals
 from agents.loading import load_policy_state
 from agents.result_text import describe_result, describe_start, run_reference
 from trainer_callbacks.build import build_callbacks, build_console
+from trainer_callbacks.run_control import HELP
 from utils.checkpoints import load_checkpoint
 from utils.config import Config
 from utils.environment import resolve_reward_threshold, solved_threshold
 from utils.errors import CheckpointError, ConfigError, StorageError, UserError
+from utils.keyboard import Keyboard, has_keyboard
 from utils.lazy_imports import collector_paused
 from utils.loggers import ConsoleWriter
 from utils.reports import write_report
@@ -45,7 +47,7 @@ def train(plan: TrainingPlan) -> int:
     """Carry out a plan: make or reopen the run folder, train, test, report.
 
     Returns:
-        Exit code: 0 completed, 130 or 143 stopped by a signal after saving.
+        Exit code: 0 completed, 130 or 143 stopped by a signal or on request after saving.
 
     Raises:
         UserError: What went wrong, in one line; the run is marked as failed.
@@ -153,6 +155,7 @@ class _Session:
         self.state = state
         self.signals = StopSignals(agent.interrupt, tell=self._tell_at_once)
         self.console: ConsoleWriter | None = None
+        self.keyboard: Keyboard | None = None
         self.started = time.perf_counter()
         self.results: dict[str, EvaluationResult] | None = None
         self.has_begun = False
@@ -184,6 +187,8 @@ class _Session:
             raise
         finally:
             self.signals.restore()
+            if self.keyboard is not None:
+                self.keyboard.close()
             for handler in [h for h in _log.handlers if h not in handlers_before]:
                 _log.removeHandler(handler)
             log_file.close()
@@ -239,12 +244,15 @@ class _Session:
                 solved_threshold=self.solved_threshold,
                 stop_threshold=self.stop_threshold,
             )
+        self._find_keyboard()
         callbacks = build_callbacks(
             config,
             self.run,
             reward_threshold=self.reward_threshold,
             first_timestep=agent.counters.timesteps,
             console=self.console,
+            keyboard=self.keyboard,
+            tell=self._tell,
         )
         if self.state is not None:
             for callback in callbacks:
@@ -260,7 +268,7 @@ class _Session:
     def _tell_result(self) -> None:
         """Test the policies and say how it went, before films and report take their time."""
         agent = self.agent
-        if self.signals.received is not None:
+        if agent.is_interrupted:
             return
         self.signals.training_is_over()
         self.results = judge_policies(self.run, agent)
@@ -303,8 +311,8 @@ class _Session:
         )
         if is_complete:
             return 0
-        assert received is not None, "only a signal keeps a run from its test"
-        return 128 + received
+        assert agent.is_interrupted, "only a person or a signal keeps a run from its test"
+        return 128 + (signal.SIGINT if received is None else received)
 
     def _note_failure(self, error: BaseException) -> None:
         """Write into the run why it did not come to its end; if it was refused, nothing."""
@@ -343,6 +351,22 @@ class _Session:
             f"saved {self.run.path} at {saved:,} timesteps; go on with: "
             f"python train.py --resume {run_reference(self.run)}"
         )
+
+    def _find_keyboard(self) -> None:
+        """Let keys act while it trains, where somebody can press them and no debugger reads."""
+        if self.plan.is_debug or is_debugger_attached() or not has_keyboard():
+            return
+        console = self.console
+        self.keyboard = Keyboard() if console is None else Keyboard(on_return=console.begin_anew)
+        if console is not None:
+            console.message(HELP)
+
+    def _tell(self, text: str, *, is_logged: bool = False) -> None:
+        """Show a line to the person at the keyboard, if the console has not it from the log."""
+        if self.console is None:
+            print(text, file=sys.stderr, flush=True)
+        elif not is_logged:
+            self.console.message(text)
 
     def _tell_at_once(self, text: str) -> None:
         """Tell the person at the terminal something, wherever the process stands."""

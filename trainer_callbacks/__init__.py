@@ -1,7 +1,8 @@
 """What happens around training: metrics, evaluation, saving, stopping; one callback per file.
 
 Callbacks act in the order of the trainer's list. These depend on it: HyperparameterScheduler,
-WarmupEval, VideoLogger, DispatchMetrics, MonitorMetrics, EarlyStopping, ModelCheckpoint.
+WarmupEval, RunControl, VideoLogger, DispatchMetrics, MonitorMetrics, EarlyStopping,
+ModelCheckpoint.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from trainer_callbacks.hyperparameter_scheduler import HyperparameterScheduler
     from trainer_callbacks.model_checkpoint import ModelCheckpoint
     from trainer_callbacks.monitor_metrics import MonitorMetrics
+    from trainer_callbacks.run_control import RunControl
     from trainer_callbacks.video_logger import VideoLogger
     from trainer_callbacks.warmup_eval import WarmupEval
 
@@ -24,6 +26,7 @@ __all__ = [
     "HyperparameterScheduler",
     "ModelCheckpoint",
     "MonitorMetrics",
+    "RunControl",
     "VideoLogger",
     "WarmupEval",
 ]
@@ -34,6 +37,7 @@ _MODULES = {
     "HyperparameterScheduler": "hyperparameter_scheduler",
     "ModelCheckpoint": "model_checkpoint",
     "MonitorMetrics": "monitor_metrics",
+    "RunControl": "run_control",
     "VideoLogger": "video_logger",
     "WarmupEval": "warmup_eval",
 }

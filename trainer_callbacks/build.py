@@ -12,8 +12,10 @@ from trainer_callbacks.early_stopping import EarlyStopping
 from trainer_callbacks.hyperparameter_scheduler import HyperparameterScheduler
 from trainer_callbacks.model_checkpoint import ModelCheckpoint
 from trainer_callbacks.monitor_metrics import MonitorMetrics
+from trainer_callbacks.run_control import RunControl, Tell
 from trainer_callbacks.video_logger import VideoLogger
 from trainer_callbacks.warmup_eval import WarmupEval
+from utils.keyboard import Keyboard
 from utils.loggers import (
     ConsoleHandler,
     ConsoleWriter,
@@ -54,6 +56,8 @@ def build_callbacks(
     reward_threshold: float | None,
     first_timestep: int,
     console: ConsoleWriter | None,
+    keyboard: Keyboard | None = None,
+    tell: Tell | None = None,
 ) -> list[Callback]:
     """Build the callbacks and the writers that a config asks for.
 
@@ -63,6 +67,8 @@ def build_callbacks(
         reward_threshold: Raw mean return at which early stopping stops, if known.
         first_timestep: Where the run stands: 0, or the timesteps of a resumed run.
         console: Where the metrics are shown; None to show none.
+        keyboard: Where a person may ask for something; None where nobody sits.
+        tell: Shows a line to that person.
     """
     writers: list[LogWriter] = [CsvWriter(run.metrics_csv), JsonlWriter(run.metrics_jsonl)]
     if console is not None:
@@ -78,14 +84,16 @@ def build_callbacks(
                 config_dict=config.to_dict(),
             )
         )
+    checkpoint = ModelCheckpoint()
     callbacks = [
         HyperparameterScheduler(),
         WarmupEval(),
+        RunControl(checkpoint, keyboard=keyboard, tell=tell),
         VideoLogger([writer for writer in writers if isinstance(writer, WandbWriter)]),
         DispatchMetrics(writers),
         MonitorMetrics([] if console is None else [console]),
         EarlyStopping(reward_threshold=reward_threshold),
-        ModelCheckpoint(),
+        checkpoint,
     ]
     return [callback for callback in callbacks if _has_work(callback, config)]
 

@@ -27,8 +27,8 @@ class ModelCheckpoint(Callback):
     """Write `epoch=XX.ckpt` (XX: epochs completed) with a JSON file beside it.
 
     It saves after each evaluation, each `checkpoint_freq_epochs`, each
-    `checkpoint_interval_seconds`, and when training ends or is asked to stop. `last` is the
-    newest checkpoint. `best` is the one with the highest mean return of an evaluation (the
+    `checkpoint_interval_seconds`, on request, and when training ends or is asked to stop. `last`
+    is the newest checkpoint. `best` is the one with the highest mean return of an evaluation (the
     earliest of equals); in a run without evaluation it is the last one. The newest
     `keep_checkpoints` and the best are kept. It stands last in the list of callbacks.
     """
@@ -45,6 +45,7 @@ class ModelCheckpoint(Callback):
         self._saved_epoch: int | None = None
         self._saved_at = self._started_at = clock()
         self._is_first_epoch = True
+        self._requests: list[Callable[[Path], None]] = []
 
     @override
     def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
@@ -57,8 +58,11 @@ class ModelCheckpoint(Callback):
     @override
     def on_train_epoch_end(self, trainer: Trainer, pl_module: Any) -> None:
         score = pl_module.last_row.get(SCORE_KEY)
-        if score is not None or self._is_due(pl_module):
-            self.save(pl_module)
+        if score is not None or self._requests or self._is_due(pl_module):
+            path = self.save(pl_module)
+            requests, self._requests = self._requests, []
+            for then in requests:
+                then(path)
         if self._is_first_epoch:
             self._is_first_epoch = False
             self._warn_if_only_final(pl_module)
@@ -70,6 +74,14 @@ class ModelCheckpoint(Callback):
         folder = pl_module.run.checkpoints_dir
         if self._best_score is None:
             point(folder, "best", resolve(folder, "last"))
+
+    def request_save(self, then: Callable[[Path], None]) -> None:
+        """Save at the end of the running epoch, whether that is due or not.
+
+        Args:
+            then: Called with the checkpoint once it is on the disk and `last` points to it.
+        """
+        self._requests.append(then)
 
     def save(self, agent: Any) -> Path:
         """Save the state of the agent as it is between two epochs.

@@ -7,6 +7,7 @@ import logging
 import math
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import TextIO
@@ -28,7 +29,7 @@ class ConsoleWriter:
     """Show the metrics of the run to a person.
 
     Between two refreshes an epoch only costs the update of the bounded histories. A console that
-    goes away (a closed terminal) ends the display, not the training.
+    goes away (a closed terminal) ends the display, not the training. Other threads may use it.
     """
 
     def __init__(
@@ -76,36 +77,44 @@ class ConsoleWriter:
         self._waiting: collections.deque[str] = collections.deque()
         self._is_writing = False
         self._is_open = True
+        self._lock = threading.RLock()  # a signal handler may interrupt its holder and message
 
     def write(self, row: Mapping[str, float], *, epoch: int, timesteps: int) -> None:
         """Take the row of one epoch, and refresh if it is time; see `LogWriter`."""
-        self._tracks.add(row, epoch)
-        self._pending = (row, epoch, timesteps)
-        now = self._clock()
-        if now >= self._next_refresh:
-            self._next_refresh = now + self._interval
-            self._refresh(now)
+        with self._lock:
+            self._tracks.add(row, epoch)
+            self._pending = (row, epoch, timesteps)
+            now = self._clock()
+            if now >= self._next_refresh:
+                self._next_refresh = now + self._interval
+                self._refresh(now)
 
     def alert(self, alert: Alert) -> None:
         """Show an alert: under the table from the next refresh on, or as a line at once."""
-        shown = [(at, other) for at, other in self._alerts if other.key != alert.key]
-        self._alerts.clear()
-        self._alerts.extend([*shown, (self._clock(), alert)])
-        if not self._is_live:
-            self._put_line(f"alert: {_alert_line(alert)}")
+        with self._lock:
+            shown = [(at, other) for at, other in self._alerts if other.key != alert.key]
+            self._alerts.clear()
+            self._alerts.extend([*shown, (self._clock(), alert)])
+            if not self._is_live:
+                self._put_line(f"alert: {_alert_line(alert)}")
 
     def message(self, text: str) -> None:
         """Show a text that stays, above the table.
 
         A signal handler may call it at any time: while the console writes, the text waits.
         """
-        self._waiting.append(text)
-        while self._waiting and not self._is_writing:
-            waiting = self._waiting.popleft()
-            if self.is_live and self._progress is not None:
-                self._draw(self._clock(), above=waiting)
-            else:
-                self._put_line(waiting)
+        with self._lock:
+            self._waiting.append(text)
+            while self._waiting and not self._is_writing:
+                waiting = self._waiting.popleft()
+                if self.is_live and self._progress is not None:
+                    self._draw(self._clock(), above=waiting)
+                else:
+                    self._put_line(waiting)
+
+    def begin_anew(self) -> None:
+        """Draw the table below what others have written to the terminal (a shell, after Ctrl-Z)."""
+        self._block.begin_anew()
 
     @property
     def is_open(self) -> bool:
@@ -122,11 +131,12 @@ class ConsoleWriter:
 
     def close(self) -> None:
         """Show the last row and leave it on the screen."""
-        if not self._is_open:
-            return
-        if self._pending is not None:
-            self._refresh(self._clock(), is_last=True)
-        self._is_open = False
+        with self._lock:
+            if not self._is_open:
+                return
+            if self._pending is not None:
+                self._refresh(self._clock(), is_last=True)
+            self._is_open = False
 
     def _refresh(self, now: float, *, is_last: bool = False) -> None:
         assert self._pending is not None
@@ -200,6 +210,11 @@ class ConsoleHandler(logging.Handler):
     def __init__(self, console: ConsoleWriter) -> None:
         super().__init__()
         self._console = console
+
+    @property
+    def is_open(self) -> bool:
+        """Whether records of any level are shown."""
+        return self._console.is_open
 
     def emit(self, record: logging.LogRecord) -> None:
         """Show one record above the table; on standard error once the table is finished."""

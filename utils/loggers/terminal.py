@@ -65,6 +65,11 @@ class LiveBlock:
         self._stream = stream
         self._height = 0
         self._size: tuple[int, int] | None = None
+        self._is_left = False
+
+    def begin_anew(self) -> None:
+        """Leave the block where it is: others have written below it. The next one begins there."""
+        self._is_left = True
 
     def size(self) -> tuple[int, int]:
         """Return columns and rows of the terminal; 80 by 24 when it does not tell."""
@@ -82,7 +87,10 @@ class LiveBlock:
             above: Text that stays in the scroll-back, above the block.
         """
         size = self.size()
-        if self._size not in (None, size):
+        is_left, self._is_left = self._is_left, False
+        if is_left:
+            start = "\r"
+        elif self._size not in (None, size):
             # The terminal wrapped the old lines anew; where they lie now is not known.
             start = "\x1b[2J\x1b[H"
         else:

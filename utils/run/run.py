@@ -112,6 +112,11 @@ class Run:
         return self.path / "alerts.jsonl"
 
     @property
+    def control_path(self) -> Path:
+        """Requests to the process that trains, and its answers; see `utils.run.control`."""
+        return self.path / "control.jsonl"
+
+    @property
     def log_path(self) -> Path:
         """The messages of the run."""
         return self.path / "run.log"

@@ -41,6 +41,11 @@ def interpret(record: Mapping[str, object] | None) -> dict[str, Any]:
     return current
 
 
+def session_id(record: Mapping[str, Any]) -> str:
+    """Return what names the process that wrote a record, among all processes of all hosts."""
+    return f"{record.get('host')}:{record.get('pid')}:{record.get('pid_started_ticks')}"
+
+
 def process_start(pid: int) -> int | None:
     """Return when a process started, in clock ticks since the machine did.
 

@@ -11,10 +11,12 @@ from utils.storage.atomic import (
     write_bytes,
     write_json,
 )
+from utils.storage.tail_file import TailFile
 
 __all__ = [
     "TEMPORARY_SUFFIX",
     "AppendFile",
+    "TailFile",
     "atomic_file",
     "read_json",
     "remove_temporary_files",
