@@ -1,0 +1,15 @@
+"""Experience that is learned from more than once: transitions and sequences, in place, by index."""
+
+from utils.buffers.place import Place
+from utils.buffers.priorities import Priorities
+from utils.buffers.transition_batch import TransitionBatch
+from utils.buffers.transition_buffer import TransitionBuffer
+from utils.buffers.transition_layout import TransitionLayout
+
+__all__ = [
+    "Place",
+    "Priorities",
+    "TransitionBatch",
+    "TransitionBuffer",
+    "TransitionLayout",
+]

@@ -1,0 +1,69 @@
+"""Frames of one leaf of the observations: a ring over time, and the final ones beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from utils.buffers.observation_leaves import Leaf
+from utils.buffers.place import Place
+from utils.buffers.row_writes import write_row
+
+
+class FrameStore:
+    """One array `(n_rows * n_envs + n_finals, ...)`, so that one index picks from both.
+
+    Attributes:
+        flat: All frames: row t of environment e is at `t * n_envs + e`, then come the final ones.
+        ring: (n_rows, n_envs, ...), a view.
+        finals: (n_finals, ...), a view.
+    """
+
+    def __init__(
+        self, leaf: Leaf, *, n_rows: int, n_envs: int, n_finals: int, place: Place
+    ) -> None:
+        """Allocate the array."""
+        self.leaf, self.n_rows = leaf, n_rows
+        n_slots = n_rows * n_envs
+        self.flat = place.allocate((n_slots + n_finals, *leaf.frame_shape), leaf.dtype)
+        self.ring: Tensor = self.flat[:n_slots].view(n_rows, n_envs, *leaf.frame_shape)
+        self.finals: Tensor = self.flat[n_slots:]
+
+    def write_newest(
+        self, step: int, observation: Any, environments: np.ndarray | None = None
+    ) -> None:
+        """Copy the newest frames of observations (N, ...) into the row of a step."""
+        frames = self._frames(observation, -1)
+        if environments is None:
+            write_row(self.ring, step % self.n_rows, frames)
+        else:
+            write_row(self.ring[step % self.n_rows], environments, frames[environments])
+
+    def write_stack(self, step: int, observation: Any, environments: np.ndarray) -> None:
+        """Copy all frames of observations (N, ...) into the row of a step and those before it."""
+        for i in range(self.leaf.n_stacked):
+            row = self.ring[(step - i) % self.n_rows]
+            write_row(row, environments, self._frames(observation, -1 - i)[environments])
+
+    def write_finals(
+        self, slots: np.ndarray, observation: Any, environments: np.ndarray, *, are_frames: bool
+    ) -> None:
+        """Copy the newest frames of some environments' observations (N, ...) into final places."""
+        frames = observation if are_frames else self._frames(observation, -1)
+        write_row(self.finals, slots, frames[environments])
+
+    def newest_rows(self, step: int) -> Tensor:
+        """Return the frames of a step, (N, ...), a view."""
+        return self.ring[step % self.n_rows]
+
+    def _frames(self, observation: Any, which: int) -> Any:
+        """Return one frame of each stack, counted from the newest at -1."""
+        expected = self.leaf.shape
+        assert tuple(observation.shape[1:]) == expected, (observation.shape, expected)
+        if self.leaf.n_stacked == 1:
+            return observation
+        n = self.leaf.frame_shape[0]
+        start = (self.leaf.n_stacked + which) * n
+        return observation[:, start : start + n]

@@ -1,0 +1,292 @@
+"""The latest transitions of a vector environment, to be learned from again and again."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from utils.buffers.array_file import load_arrays, save_arrays
+from utils.buffers.frame_store import FrameStore
+from utils.buffers.observation_leaves import assemble, part_of
+from utils.buffers.place import Place
+from utils.buffers.row_writes import write_row
+from utils.buffers.transition_batch import TransitionBatch
+from utils.buffers.transition_gather import gather_on_device
+from utils.buffers.transition_layout import TransitionLayout
+
+ObservationLike = Any
+"""An array or tensor (N, ...), or a dict of them."""
+
+
+class TransitionBuffer:
+    """A ring of T vector steps of N environments, `(T, N, ...)`, written in place.
+
+    Each observation is stored once: what a step led to is the observation of the next row, or,
+    where an episode ended, a final observation that is kept apart. Of stacked frames the newest is
+    stored, and stacks are put together when they are sampled.
+
+    `begin` comes first, then `add` once for each vector step::
+
+        buffer.begin(observation)
+        buffer.add(action=..., reward=..., terminated=..., truncated=...,
+                   next_observation=..., final_observation=infos.get("final_obs"))
+        batch = buffer.sample(256, generator=generator)
+
+    Everything that is given is copied. Sampling is with replacement, uniform over all transitions
+    that are held, and draws from nothing but the given generator; who owns that one saves it.
+
+    Attributes:
+        n_step: Steps of the returns that batches hold. May be changed at any time.
+        gamma: Discount of a step. May be changed at any time.
+    """
+
+    def __init__(
+        self,
+        layout: TransitionLayout,
+        *,
+        n_step: int = 1,
+        gamma: float = 0.99,
+        place: Place | None = None,
+    ) -> None:
+        """Check that there is room, then allocate.
+
+        Args:
+            layout: What is held.
+            n_step: Steps of the returns that batches hold (n).
+            gamma: Discount of one step, in [0, 1].
+            place: Where the arrays lie; ordinary memory by default.
+
+        Raises:
+            ConfigError: The declared size exceeds the room that is left.
+        """
+        self.layout, self.place = layout, place or Place()
+        self.n_step, self.gamma = n_step, gamma
+        self.place.check_room(layout.n_bytes, what=f"a buffer of {layout.capacity:,} transitions")
+        n_envs, self._n_rows = layout.n_envs, layout.n_rows
+        allocate = self.place.allocate
+        lead = (layout.n_rows, n_envs)
+        self.frames = {
+            leaf.key: FrameStore(
+                leaf, n_rows=layout.n_rows, n_envs=n_envs, n_finals=layout.n_final_slots,
+                place=self.place,
+            )
+            for leaf in layout.leaves
+        }  # fmt: skip
+        self.action = allocate((*lead, *layout.action_shape), layout.action_dtype)
+        self.reward = allocate(lead, torch.float32)
+        self.ending = allocate(lead, torch.int32)
+        """0 where the episode went on; else its final observation's place, counted from 1, negative
+        where the episode was truncated."""
+        self._step_of_final = np.zeros(layout.n_final_slots, np.int64)
+        self._first = self._head = self._tail = layout.frame_stack - 1
+        self._n_finals = 0
+        self._has_begun = False
+        self._has_warned = False
+
+    @property
+    def nbytes_declared(self) -> int:
+        """Bytes that the buffer takes once it is full."""
+        return self.layout.n_bytes
+
+    @property
+    def capacity(self) -> int:
+        """Most transitions that are held."""
+        return self.layout.n_steps * self.layout.n_envs
+
+    def __len__(self) -> int:
+        """Transitions that are held, of all environments."""
+        return (self._head - self._tail) * self.layout.n_envs
+
+    @property
+    def n_added(self) -> int:
+        """Transitions that were ever added."""
+        return (self._head - self._first) * self.layout.n_envs
+
+    def begin(self, observation: ObservationLike) -> None:
+        """Take in what the environments show first, (N, ...); comes once, before `add`."""
+        assert not self._has_begun, "begin() comes once; cut() says that episodes were abandoned"
+        self._has_begun = True
+        everyone = np.arange(self.layout.n_envs)
+        for key, store in self.frames.items():
+            store.write_stack(self._head, part_of(observation, key), everyone)
+
+    def add(
+        self,
+        *,
+        action: Any,
+        reward: Any,
+        terminated: Any,
+        truncated: Any,
+        next_observation: ObservationLike,
+        final_observation: ObservationLike | None = None,
+    ) -> None:
+        """Take in one vector step of N environments with SAME_STEP autoreset.
+
+        Args:
+            action: (N, ...)
+            reward: (N,)
+            terminated: (N,) bool
+            truncated: (N,) bool; no environment is both.
+            next_observation: (N, ...) what the environments show now, after resets where any were.
+            final_observation: (N, ...) valid where an episode ended; None where none did.
+        """
+        assert self._has_begun, "begin() comes before add()"
+        terminated, truncated = _to_mask(terminated), _to_mask(truncated)
+        assert not (terminated & truncated).any(), (terminated, truncated)
+        row = self._head % self._n_rows
+        write_row(self.action, row, action)
+        write_row(self.reward, row, reward)
+        ended = np.flatnonzero(terminated | truncated)
+        ending = np.zeros(self.layout.n_envs, np.int32)
+        if len(ended):
+            assert final_observation is not None, f"environments {ended} ended: where did they?"
+            ending[ended] = self._write_finals(self._head, ended, final_observation)
+            ending[truncated] *= -1
+        write_row(self.ending, row, ending)
+        self._head += 1
+        self._tail = max(self._tail, self._head - self.layout.n_steps)
+        for key, store in self.frames.items():
+            store.write_newest(self._head, part_of(next_observation, key))
+
+    def cut(self, observation: ObservationLike, environments: Any) -> None:
+        """Take in that episodes were abandoned and others begun, outside of any step.
+
+        What was last seen of them counts as the final observation of a truncated episode.
+
+        Args:
+            observation: (N, ...) what the environments show now.
+            environments: (n,) int, which ones were cut.
+        """
+        environments = np.asarray(environments, dtype=np.int64)
+        row = (self._head - 1) % self._n_rows
+        ending = self.ending[row].cpu().numpy()
+        if self._head > self._first:
+            running = environments[ending[environments] == 0]
+            newest = {key: store.newest_rows(self._head) for key, store in self.frames.items()}
+            if len(running):
+                ending[running] = -self._write_finals(
+                    self._head - 1, running, assemble(newest), are_frames=True
+                )
+                write_row(self.ending, row, ending)
+            for key, store in self.frames.items():
+                store.write_newest(self._head, part_of(observation, key), environments)
+            return
+        for key, store in self.frames.items():
+            store.write_stack(self._head, part_of(observation, key), environments)
+
+    def _write_finals(
+        self,
+        step: int,
+        environments: np.ndarray,
+        observation: ObservationLike,
+        *,
+        are_frames: bool = False,
+    ) -> np.ndarray:
+        """Keep what a step led some environments to; return the places, counted from 1."""
+        n_slots = self.layout.n_final_slots
+        slots = (self._n_finals + np.arange(len(environments))) % n_slots
+        n_known = min(self._n_finals, n_slots)
+        self._n_finals += len(environments)
+        taken = slots[slots < n_known]
+        if len(taken):
+            self._drop_up_to(int(self._step_of_final[taken].max()))
+        self._step_of_final[slots] = step
+        for key, store in self.frames.items():
+            store.write_finals(
+                slots, part_of(observation, key), environments, are_frames=are_frames
+            )
+        return slots + 1
+
+    def _drop_up_to(self, step: int) -> None:
+        """Give up transitions whose final observations are about to be written over."""
+        if step < max(self._tail, self._head + 1 - self.layout.n_steps):
+            return
+        self._tail = step + 1
+        if not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"more than {self.layout.n_final_slots:,} episodes ended within the buffer's "
+                f"{self.capacity:,} transitions: the oldest go early; n_finals makes room for more",
+                stacklevel=4,
+            )
+
+    def draw(self, batch_size: int, *, generator: torch.Generator) -> Tensor:
+        """Draw names of transitions, (batch_size,) int64 on the generator's device."""
+        assert len(self) > 0, "the buffer is empty"
+        n_envs = self.layout.n_envs
+        return torch.randint(
+            self._tail * n_envs,
+            self._head * n_envs,
+            (batch_size,),
+            generator=generator,
+            device=generator.device,
+        )
+
+    def sample(self, batch_size: int, *, generator: torch.Generator) -> TransitionBatch:
+        """Draw a batch with replacement.
+
+        Args:
+            batch_size: Transitions in the batch (B).
+            generator: Source of the randomness, on the CPU or on the device of the buffer.
+        """
+        return self.gather(self.draw(batch_size, generator=generator))
+
+    def gather(self, index: Tensor) -> TransitionBatch:
+        """Pick transitions by name.
+
+        Args:
+            index: (B,) int64 names from `draw`, of transitions that are still held.
+        """
+        return gather_on_device(self, index.to(self.place.device))
+
+    @property
+    def head(self) -> int:
+        """Number of the vector step that comes next."""
+        return self._head
+
+    def save(self, path: Path) -> None:
+        """Write all that is held into one file, at once and piece by piece; see `save_arrays`."""
+        save_arrays(path, self.layout.describe(), self._counters(), self._arrays())
+
+    def load(self, path: Path) -> None:
+        """Restore what `save` wrote.
+
+        Raises:
+            CheckpointError: The file is missing, damaged, or of another layout.
+        """
+        counters = load_arrays(path, self.layout.describe(), self._restore_counters, self._arrays)
+        del counters
+        self._has_begun = True
+
+    def _counters(self) -> dict[str, int]:
+        return {"head": self._head, "tail": self._tail, "n_finals": self._n_finals}
+
+    def _restore_counters(self, counters: dict[str, int]) -> None:
+        self._head, self._tail = counters["head"], counters["tail"]
+        self._n_finals = counters["n_finals"]
+
+    def _arrays(self) -> dict[str, Tensor]:
+        """Return views of what has been written, by name."""
+        n_rows = min(self._head + 1, self._n_rows)
+        n_finals = min(self._n_finals, self.layout.n_final_slots)
+        arrays = {
+            "action": self.action[:n_rows],
+            "reward": self.reward[:n_rows],
+            "ending": self.ending[:n_rows],
+            "step_of_final": torch.from_numpy(self._step_of_final)[:n_finals],
+        }
+        for key, store in self.frames.items():
+            arrays[f"observation.{key}"] = store.ring[:n_rows]
+            arrays[f"final.{key}"] = store.finals[:n_finals]
+        return arrays
+
+
+def _to_mask(flags: Any) -> np.ndarray:
+    flags = flags.numpy(force=True) if isinstance(flags, Tensor) else np.asarray(flags)
+    assert flags.dtype == bool, flags.dtype
+    return flags
