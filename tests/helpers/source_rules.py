@@ -13,7 +13,7 @@ TOP_LAYER = 4
 BOTTOM_MODULE = "utils.errors"
 
 PURE_PACKAGES = {
-    "utils.config": ("utils.schedules",),
+    "utils.config": ("utils.phases", "utils.schedules"),
     "utils.distributions": (),
     "utils.phases": (),
     "utils.returns": (),
@@ -36,7 +36,7 @@ HEAVY_MODULES = {
     "torch",
     "wandb",
 }
-LIGHT_MODULES = ("utils.errors", "utils.config", "utils.schedules", "utils.run")
+LIGHT_MODULES = ("utils.errors", "utils.config", "utils.phases", "utils.schedules", "utils.run")
 
 
 def layer_breaches(tree: SourceTree) -> list[str]:

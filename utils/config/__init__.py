@@ -1,6 +1,14 @@
 """What a run is told to do: YAML, sweep and command line made into one checked, frozen config."""
 
-from utils.config.algos import CONFIG_CLASSES, PPOConfig, REINFORCEConfig
+from utils.config.algos import (
+    CONFIG_CLASSES,
+    DQNConfig,
+    OffPolicyConfig,
+    PPOConfig,
+    QLearningConfig,
+    RandomConfig,
+    REINFORCEConfig,
+)
 from utils.config.catalog import CONFIG_DIR, list_configs
 from utils.config.loader import load_config
 from utils.config.overrides import Override
@@ -13,6 +21,10 @@ __all__ = [
     "Config",
     "PPOConfig",
     "REINFORCEConfig",
+    "OffPolicyConfig",
+    "DQNConfig",
+    "QLearningConfig",
+    "RandomConfig",
     "PolicyKwargs",
     "SpecConfig",
     "SpaceSpec",

@@ -37,8 +37,8 @@ SCHEMA_VERSION = 1
 """Version of the saved form; raised, with a migration, when saved configs must be changed."""
 
 
-class PolicyKwargs(BaseModel):
-    """The shape of the policy and value networks."""
+class NetworkKwargs(BaseModel):
+    """The shape of a network, whatever it computes."""
 
     model_config = STRICT_MODEL
 
@@ -51,16 +51,21 @@ class PolicyKwargs(BaseModel):
     orthogonal_init: Flag = Field(
         default=True, description="Orthogonal weights and zero biases at start."
     )
+    feature_dim: PositiveInteger = Field(
+        default=512,
+        description="Units of the layer that follows the convolutions of an image, >= 1.",
+    )
+
+
+class PolicyKwargs(NetworkKwargs):
+    """The shape of an actor and its critic."""
+
     share_trunk: Flag = Field(
         default=False, description="One trunk under the actor head and the critic head, not two."
     )
     log_std_init: Number = Field(
         default=0.0,
         description="Log standard deviation of a Box action at the start, in action units.",
-    )
-    feature_dim: PositiveInteger = Field(
-        default=512,
-        description="Units of the layer that follows the convolutions of an image, >= 1.",
     )
     memory: Literal["none", "gru", "lstm"] = Field(
         default="none", description="What remembers an episode, between hidden layers and heads."
@@ -77,7 +82,7 @@ class Config(BaseModel):
 
     # Identity
     config_id: Text = Field(description="<env>:<variant>, the file and the block it came from.")
-    algo_id: Text = Field(description="The algorithm: ppo or reinforce.")
+    algo_id: Text = Field(description="The algorithm, such as ppo.")
     env_id: Text = Field(description="Environment id as Gymnasium registers it.")
     seed: Integer = Field(
         default=0, ge=0, le=2**31 - 1, description="Seed of every random stream, 0 to 2^31 - 1."
@@ -159,8 +164,8 @@ class Config(BaseModel):
         default=False,
         description="Choose only among the actions that info['action_mask'] allows.",
     )
-    policy_kwargs: PolicyKwargs = Field(
-        default=PolicyKwargs(), description="Shape of the networks."
+    policy_kwargs: NetworkKwargs = Field(
+        default=NetworkKwargs(), description="Shape of the networks."
     )
     optimizer: Text = Field(
         default="AdamW", description="Class name of an optimiser in torch.optim."
@@ -254,6 +259,8 @@ class Config(BaseModel):
 
     # Logging
     tensorboard: Flag = Field(default=False, description="Write TensorBoard files too.")
+    trackio: Flag = Field(default=False, description="Write to trackio, a local dashboard, too.")
+    trackio_project: Text = Field(default="gymnasium-solver", description="Project in trackio.")
     wandb: Flag = Field(default=False, description="Send the metrics to Weights & Biases too.")
     wandb_project: Text = Field(
         default="gymnasium-solver", description="Project in Weights & Biases."

@@ -81,12 +81,6 @@ COMMON_EFFECT_RULES = (
         reason="only normalize_obs: rolling clips",
     ),
     EffectRule(
-        options=("policy_kwargs.memory_dim",),
-        switches=("policy_kwargs.memory",),
-        is_off=lambda config: config.policy_kwargs.memory == "none",
-        reason="policy_kwargs.memory is none",
-    ),
-    EffectRule(
         options=("clip_reward",),
         switches=("normalize_reward",),
         is_off=lambda config: not config.normalize_reward,
@@ -133,6 +127,12 @@ COMMON_EFFECT_RULES = (
         switches=_EVALUATION_SWITCHES,
         is_off=_films_no_evaluation,
         reason=_NO_FILM,
+    ),
+    EffectRule(
+        options=("trackio_project",),
+        switches=("trackio",),
+        is_off=lambda config: not config.trackio,
+        reason="trackio is false",
     ),
     EffectRule(
         options=("wandb_project",),
@@ -207,7 +207,7 @@ def _wrapper_problems(config: Config) -> Iterator[Problem]:
 
 def _gamma_fault(config: Config, of_wrapper: Any) -> str | None:
     """Say how a wrapper's discount differs from the learner's, which it must be."""
-    gamma = config.hyperparameters.get("gamma")
+    gamma = getattr(config, "gamma", of_wrapper)  # who has none discounts nothing
     if isinstance(gamma, ScheduleSpec):
         return f"{of_wrapper} and gamma follows a schedule: this wrapper needs a constant gamma"
     if of_wrapper != gamma:

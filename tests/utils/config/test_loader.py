@@ -1,7 +1,7 @@
 import pytest
 
 from tests.helpers.config_files import PPO, REINFORCE, load_ppo, ppo_problems, write_variants
-from utils.config import PPOConfig, REINFORCEConfig, ScheduleSpec, load_config
+from utils.config import CONFIG_CLASSES, PPOConfig, REINFORCEConfig, ScheduleSpec, load_config
 from utils.errors import ConfigError
 
 
@@ -151,11 +151,12 @@ def test_missing_keys_are_named_at_the_variant(tmp_path):
 
 
 def test_the_algorithm_must_be_known(tmp_path):
+    known = ", ".join(CONFIG_CLASSES)
     write_variants(tmp_path, a="n_envs: 4\n", b="algo_id: pppo\n")
     (line,) = refusal("Toy-v0:a", folder=tmp_path)
-    assert line.endswith("missing key 'algo_id' (known: ppo, reinforce)")
+    assert line.endswith(f"missing key 'algo_id' (known: {known})")
     (line,) = refusal("Toy-v0:b", folder=tmp_path)
-    assert line.endswith("unknown algo_id 'pppo': did you mean 'ppo'? (known: ppo, reinforce)")
+    assert line.endswith(f"unknown algo_id 'pppo': did you mean 'ppo'? (known: {known})")
 
 
 def test_a_setting_inside_a_number_is_refused(tmp_path):

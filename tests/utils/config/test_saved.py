@@ -47,7 +47,7 @@ def test_saving_and_loading_many_times_derives_nothing_twice(tmp_path):
     [
         ({"schema_version": 2}, "written by a newer program"),
         ({"schema_version": None}, "'schema_version' must be a whole number >= 1, got None"),
-        ({"algo_id": "dqn"}, "unknown algo_id 'dqn' (known: ppo, reinforce)"),
+        ({"algo_id": "dqm"}, "unknown algo_id 'dqm' (known: ppo, reinforce, dqn"),
         ({"n_envs": "4"}, "'n_envs' must be a whole number, got '4'"),
         ({"n_env": 4}, "unknown key 'n_env': did you mean 'n_envs'?"),
         ({"n_steps": 7}, "does not divide"),

@@ -1,9 +1,27 @@
 """The settings of each algorithm, and the table of all of them."""
 
+from utils.config.algos.dqn import DQNConfig
+from utils.config.algos.off_policy import OffPolicyConfig
 from utils.config.algos.ppo import PPOConfig
+from utils.config.algos.q_learning import QLearningConfig
+from utils.config.algos.random import RandomConfig
 from utils.config.algos.reinforce import REINFORCEConfig
 from utils.config.schema import Config
 
-CONFIG_CLASSES: dict[str, type[Config]] = {"ppo": PPOConfig, "reinforce": REINFORCEConfig}
+CONFIG_CLASSES: dict[str, type[Config]] = {
+    "ppo": PPOConfig,
+    "reinforce": REINFORCEConfig,
+    "dqn": DQNConfig,
+    "q_learning": QLearningConfig,
+    "random": RandomConfig,
+}
 
-__all__ = ["CONFIG_CLASSES", "PPOConfig", "REINFORCEConfig"]
+__all__ = [
+    "CONFIG_CLASSES",
+    "DQNConfig",
+    "OffPolicyConfig",
+    "PPOConfig",
+    "QLearningConfig",
+    "REINFORCEConfig",
+    "RandomConfig",
+]

@@ -14,7 +14,7 @@ from utils.config.algos.exploration import (
     ExplorationConfig,
     exploration_problems,
 )
-from utils.config.algos.on_policy import OnPolicyConfig
+from utils.config.algos.on_policy import ON_POLICY_EFFECT_RULES, OnPolicyConfig
 from utils.config.fields import PositiveInteger, UnitNumber
 from utils.config.problems import Problem
 from utils.config.schedule_spec import (
@@ -23,7 +23,7 @@ from utils.config.schedule_spec import (
     ScheduleField,
     UnitScheduleField,
 )
-from utils.config.validate import COMMON_EFFECT_RULES, EffectRule
+from utils.config.validate import EffectRule
 from utils.schedules import Schedulable
 
 
@@ -98,7 +98,7 @@ class PPOConfig(OnPolicyConfig):
     )
 
     EFFECT_RULES: ClassVar[tuple[EffectRule, ...]] = (
-        *COMMON_EFFECT_RULES,
+        *ON_POLICY_EFFECT_RULES,
         *EXPLORATION_RULES,
         EffectRule(
             options=("popart_beta",),

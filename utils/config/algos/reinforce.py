@@ -6,10 +6,10 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from utils.config.algos.on_policy import OnPolicyConfig
+from utils.config.algos.on_policy import ON_POLICY_EFFECT_RULES, OnPolicyConfig
 from utils.config.fields import Flag, PositiveInteger
 from utils.config.problems import Problem
-from utils.config.validate import COMMON_EFFECT_RULES, EffectRule
+from utils.config.validate import EffectRule
 
 
 class REINFORCEConfig(OnPolicyConfig):
@@ -33,7 +33,7 @@ class REINFORCEConfig(OnPolicyConfig):
     )
 
     EFFECT_RULES: ClassVar[tuple[EffectRule, ...]] = (
-        *COMMON_EFFECT_RULES,
+        *ON_POLICY_EFFECT_RULES,
         EffectRule(
             options=("vf_coef", "policy_kwargs.share_trunk"),
             switches=("use_baseline",),

@@ -1,0 +1,1 @@
+"""Deep Q-learning and what Rainbow adds to it."""

@@ -1,0 +1,141 @@
+"""The settings that the algorithms which learn from a replay buffer share."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, ClassVar
+
+from annotated_types import Gt
+from pydantic import Field
+
+from utils.config.algos.phases import PhaseConfig, phase_problems
+from utils.config.fields import (
+    Flag,
+    NonNegativeInteger,
+    PositiveInteger,
+    PositiveNumber,
+    UnitNumber,
+)
+from utils.config.problems import Problem
+from utils.config.schedule_spec import OptionalPositiveScheduleField, UnitScheduleField
+from utils.config.schema import Config
+from utils.config.validate import COMMON_EFFECT_RULES, EffectRule
+from utils.schedules import ScheduleSpec
+
+OFF_POLICY_EFFECT_RULES = (
+    *COMMON_EFFECT_RULES,
+    EffectRule(
+        options=("priority_exponent", "importance_exponent"),
+        switches=("prioritized_replay",),
+        is_off=lambda config: not config.prioritized_replay,
+        reason="prioritized_replay is false",
+    ),
+    EffectRule(
+        options=("normalize_reward",),
+        switches=(),
+        is_off=lambda config: config.normalize_reward,
+        reason=(
+            "a reward in the buffer would keep the scale of the day that it was stored; "
+            "reward_scale multiplies all of them alike"
+        ),
+    ),
+)
+
+
+class OffPolicyConfig(Config):
+    """Settings of an agent that learns from what it has stored, again and again.
+
+    Units: *timesteps* are environment steps over all environments, *vec_steps* calls of the vector
+    environment, *updates* are optimiser steps, *transitions* what the buffer holds.
+    """
+
+    gamma: UnitNumber = Field(default=0.99, description="Discount of one step, 0 to 1.")
+    max_grad_norm: OptionalPositiveScheduleField = Field(
+        default=10.0, description="Bound of the norm of the whole gradient, > 0; null: no bound."
+    )
+    batch_size: PositiveInteger = Field(default=64, description="Transitions of one update, >= 1.")
+    buffer_transitions: PositiveInteger = Field(
+        default=100_000, description="Newest transitions that are kept, >= 1."
+    )
+    learning_starts_timesteps: NonNegativeInteger = Field(
+        default=1000,
+        description="Timesteps of random actions before the first update, >= 0.",
+    )
+    train_every_vec_steps: PositiveInteger = Field(
+        default=1,
+        description="Vector steps between two stretches of updates, >= 1.",
+    )
+    replay_ratio: PositiveNumber = Field(
+        default=1.0,
+        description=(
+            "Updates for each timestep, > 0: 0.25 is one update for four of them, counted "
+            "over all environments, exactly."
+        ),
+    )
+    steps_per_epoch: PositiveInteger = Field(
+        default=1000,
+        description=(
+            "Vector steps of an epoch, >= 1. Evaluations, rows of metrics and checkpoints come "
+            "between epochs."
+        ),
+    )
+    n_step: PositiveInteger = Field(
+        default=1, description="Rewards that are summed before the bootstrap, >= 1."
+    )
+    prioritized_replay: Flag = Field(
+        default=False, description="Draw transitions by the size of their last error."
+    )
+    priority_exponent: Annotated[UnitNumber, Gt(0)] = Field(
+        default=0.6, description="Power of the error in the probability of a draw, in (0, 1]."
+    )
+    importance_exponent: UnitScheduleField = Field(
+        default=ScheduleSpec(start=0.4, end=1.0),
+        description="Power of the weights that undo the bias of the draws; 1 undoes all of it.",
+    )
+    save_replay: Flag = Field(
+        default=True,
+        description=(
+            "Keep the buffer with checkpoints. false: less to write, and a resumed run fills an "
+            "empty buffer (learning_starts_timesteps) before it learns on."
+        ),
+    )
+    phases: tuple[PhaseConfig, ...] = Field(
+        default=(),
+        description="Stretches of the training, in order; []: one that collects and learns.",
+    )
+
+    EFFECT_RULES: ClassVar[tuple[EffectRule, ...]] = OFF_POLICY_EFFECT_RULES
+    UPDATE_HOOKS: ClassVar[tuple[str, ...]] = ("update",)
+    """Names of the work that a phase of this algorithm may ask for beside collect and evaluate."""
+
+    @property
+    def exact_replay_ratio(self) -> Fraction:
+        """The replay ratio as the fraction that was meant."""
+        return Fraction(self.replay_ratio).limit_denominator(1_000_000)
+
+    @property
+    def timesteps_before_updates(self) -> int:
+        """Timesteps that must be stored before the first update: a batch of whole transitions."""
+        first_batch = self.batch_size + (self.n_step - 1) * self.n_envs
+        return max(self.learning_starts_timesteps, first_batch)
+
+    def find_inconsistencies(self) -> list[Problem]:
+        """List what does not fit together in buffer, updates and phases."""
+        problems = phase_problems(
+            self.phases, update_hooks=self.UPDATE_HOOKS, max_timesteps=self.max_timesteps
+        )
+        size = self.buffer_transitions
+        if self.learning_starts_timesteps > size:
+            message = (
+                f"learning_starts_timesteps {self.learning_starts_timesteps} exceeds "
+                f"buffer_transitions {size}: the oldest would be lost before anything is learnt"
+            )
+            problems.append(Problem(("learning_starts_timesteps", "buffer_transitions"), message))
+        if self.timesteps_before_updates > size >= self.learning_starts_timesteps:
+            message = (
+                f"buffer_transitions {size} cannot hold a batch: batch_size {self.batch_size}"
+                f" with n_step {self.n_step} and n_envs {self.n_envs} needs "
+                f"{self.timesteps_before_updates}"
+            )
+            problems.append(Problem(("buffer_transitions", "batch_size"), message))
+        return problems

@@ -1,0 +1,95 @@
+"""The settings of one phase of a training, as YAML holds them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from utils.config.fields import PositiveInteger, Text
+from utils.config.problems import Problem
+from utils.config.spec import STRICT_MODEL
+from utils.phases import PhaseSpec, find_phase_faults
+
+
+class DurationConfig(BaseModel):
+    """How long a phase lasts: one of the units."""
+
+    model_config = STRICT_MODEL
+
+    timesteps: PositiveInteger | None = Field(
+        default=None,
+        description="Environment steps over all environments, rounded up to whole vector steps.",
+    )
+    updates: PositiveInteger | None = Field(
+        default=None, description="Updates: turns through the hooks that learn."
+    )
+    cycles: PositiveInteger | None = Field(
+        default=None,
+        description=(
+            "Turns through all hooks: one stretch of collecting with the updates that it pays for; "
+            "offline one update; eval_only one evaluation."
+        ),
+    )
+
+    @property
+    def written(self) -> dict[str, int]:
+        """The units that have a value."""
+        return {unit: n for unit, n in self.model_dump().items() if n is not None}
+
+
+class PhaseConfig(BaseModel):
+    """One stretch of a training."""
+
+    model_config = STRICT_MODEL
+
+    name: Text = Field(description="For people, metrics and checkpoints; unique.")
+    type: Literal["online", "offline", "eval_only"] = Field(
+        description=(
+            "online: steps the environments; offline: learns from what is stored; eval_only: "
+            "judges the policy."
+        )
+    )
+    duration: DurationConfig | None = Field(
+        default=None, description="How long it lasts; null: to the end of the run (last phase)."
+    )
+    hooks: tuple[Text, ...] = Field(
+        description="What is done, in this order: collect, the algorithm's updates, evaluate."
+    )
+
+    def spec(self) -> PhaseSpec:
+        """Return the phase as the scheduler takes it."""
+        written = {} if self.duration is None else self.duration.written
+        (unit, duration), *_ = [*written.items(), ("timesteps", None)]
+        return PhaseSpec(
+            name=self.name,
+            type=self.type,
+            hooks=self.hooks,
+            duration=duration,
+            unit=unit,  # type: ignore[arg-type]
+        )
+
+
+def phase_problems(
+    phases: tuple[PhaseConfig, ...], *, update_hooks: tuple[str, ...], max_timesteps: int
+) -> list[Problem]:
+    """List what keeps phases from being carried out; see `find_phase_faults`."""
+    problems = []
+    for index, phase in enumerate(phases):
+        if phase.duration is not None and len(phase.duration.written) != 1:
+            key = f"phases.{index}.duration"
+            problems.append(
+                Problem((key,), f"'{key}' must have one of timesteps, updates and cycles")
+            )
+    if problems:
+        return problems
+    faults = find_phase_faults(
+        [phase.spec() for phase in phases], update_hooks=update_hooks, max_timesteps=max_timesteps
+    )
+    return [
+        Problem(
+            (f"phases.{fault.position}",),
+            f"phase '{phases[fault.position].name}' (phases.{fault.position}) {fault.message}",
+        )
+        for fault in faults
+    ]

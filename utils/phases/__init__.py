@@ -1,0 +1,23 @@
+"""The stretches that a training is made of: what each does, and how long it lasts."""
+
+from utils.phases.phase_scheduler import PhaseScheduler
+from utils.phases.phase_spec import (
+    COLLECT,
+    EVALUATE,
+    PHASE_TYPES,
+    PhaseFault,
+    PhaseSpec,
+    find_phase_faults,
+)
+from utils.phases.update_budget import UpdateBudget
+
+__all__ = [
+    "COLLECT",
+    "EVALUATE",
+    "PHASE_TYPES",
+    "PhaseFault",
+    "PhaseScheduler",
+    "PhaseSpec",
+    "UpdateBudget",
+    "find_phase_faults",
+]
