@@ -1,0 +1,207 @@
+import json
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+
+from agents import agent_class
+from tests.helpers.played_runs import make_config
+from utils.export.export import describe_export, export_policy
+from utils.export.parity import ParityError, check_parity
+from utils.export.program import EnvironmentAction, PolicyProgram
+from utils.playback.environment import build_playback_env
+from utils.spaces import ActionAdapter
+
+DRAWN = "tests.helpers.space_envs:Drawn-v0"
+MASKED = "tests.helpers.masked_envs:Masked-v0"
+CASES = {
+    "mlp": {"env_kwargs": {"sees": "unbounded"}, "normalize_obs": "rolling"},
+    "mlp, static, relu": {
+        "env_kwargs": {"sees": "matrix", "acts": "box"},
+        "normalize_obs": "static",
+        "policy_kwargs": {"activation": "relu", "share_trunk": True},
+    },
+    "cnn": {"env_kwargs": {"sees": "picture", "acts": "multi_discrete"}},
+    "dict": {"env_kwargs": {"sees": "dict", "acts": "multi_binary"}},
+    "gru": {"policy_kwargs": {"memory": "gru"}, "normalize_obs": "static"},
+    "lstm": {"policy_kwargs": {"memory": "lstm", "share_trunk": True}, "env_kwargs": {}},
+    "masked": {
+        "env_id": MASKED,
+        "env_kwargs": {"acts": "multi_discrete"},
+        "action_masks": True,
+    },
+    "masked gru": {
+        "env_id": MASKED,
+        "env_kwargs": {},
+        "action_masks": True,
+        "policy_kwargs": {"memory": "gru"},
+    },
+}
+EVERY_FORMAT = ("mlp", "cnn", "gru", "masked")
+
+
+def build_case(**changes):
+    """Return config, environment and a policy whose opinions differ from state to state."""
+    config = make_config(**({"env_id": DRAWN} | changes))
+    env = build_playback_env(config, render_mode=None)
+    torch.manual_seed(0)
+    policy = agent_class(config.algo_id).build_models(
+        config, env.single_observation_space, env.single_action_space
+    )
+    with torch.no_grad():
+        for parameter in policy.actor_head.parameters():
+            parameter.normal_(std=0.5)
+    if policy.normalizer.learns:
+        policy.normalizer.update(3.0 + 2.0 * torch.randn(100, *env.single_observation_space.shape))
+    return config, env, policy.eval()
+
+
+def export(name, *, form, n=1000):
+    config, env, policy = build_case(**CASES[name])
+    made = export_policy(config, policy, env, format=form, timesteps=48, n_observations=n)
+    env.close()
+    return made, policy
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_onnx_equals_torch(name):
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+    made, _ = export(name, form="onnx")
+    assert made.report.n == 1000
+    assert made.report.differences["action"] <= 1e-5
+    assert max(made.report.differences.values()) <= 1e-5
+
+
+@pytest.mark.parametrize("name", EVERY_FORMAT)
+def test_torch_export_equals_torch(name):
+    made, _ = export(name, form="torch-export")
+    assert made.report.n == 1000
+    assert max(made.report.differences.values()) <= 1e-5
+
+
+def test_an_onnx_file_names_what_it_takes_and_gives_and_no_file_of_this_machine():
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    made, _ = export("masked gru", form="onnx", n=10)
+    model = onnx.load_from_string(made.content)
+    onnx.checker.check_model(model)
+
+    def shapes(items):
+        return {
+            item.name: [d.dim_param or d.dim_value for d in item.type.tensor_type.shape.dim]
+            for item in items
+        }
+
+    assert shapes(model.graph.input) == {
+        "observation": ["batch", 3],
+        "action_mask": ["batch", 5],
+        "state": ["batch", 128],
+    }
+    assert shapes(model.graph.output) == {
+        "action": ["batch"],
+        "action_probabilities": ["batch", 5],
+        "value": ["batch"],
+        "next_state": ["batch", 128],
+    }
+    told = {entry.key: entry.value for entry in model.metadata_props}
+    assert told["env_id"] == MASKED
+    assert json.loads(told["action_space"]) == {"kind": "discrete", "n": 5, "start": -2}
+    assert json.loads(told["inputs"])["state"]["shape"] == ["batch", 128]
+    assert b"actor_critic.py" not in made.content
+
+
+def test_two_exports_are_the_same_bytes():
+    pytest.importorskip("onnxruntime")
+    assert export("mlp", form="onnx", n=2)[0].content == export("mlp", form="onnx", n=2)[0].content
+
+
+def test_a_torch_export_tells_the_same_and_names_no_file_of_this_machine(tmp_path):
+    made, _ = export("mlp", form="torch-export", n=2)
+    path = tmp_path / "policy.pt2"
+    path.write_bytes(made.content)
+    extra = {"metadata.json": ""}
+    program = torch.export.load(path, extra_files=extra).module()
+    assert json.loads(extra["metadata.json"]) == made.metadata
+    outputs = program({"observation": torch.zeros(5, 3)})
+    assert outputs["action"].shape == (5,)
+    assert outputs["action"].dtype == torch.int64
+    assert b"actor_critic.py" not in made.content
+
+
+def test_a_memory_that_the_caller_carries_plays_as_the_policy_does():
+    pytest.importorskip("onnxruntime")
+    from utils.export.onnx_format import OnnxRunner
+
+    made, policy = export("lstm", form="onnx", n=2)
+    run = OnnxRunner(made.content)
+    observations = torch.randn(50, 1, 3)
+    state = policy.initial_state(1)
+    carried = np.zeros((1, made.metadata["inputs"]["state"]["shape"][1]), np.float32)
+    with torch.inference_mode():
+        for observation in observations:
+            step = policy.act(policy.normalize(observation), deterministic=True, state=state)
+            outputs = run({"observation": observation.numpy(), "state": carried})
+            state, carried = step.state, outputs["next_state"]
+            assert int(step.action) - 1 == outputs["action"][0]  # the space starts at -1
+            np.testing.assert_allclose(carried, state.numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        gym.spaces.Discrete(3),
+        gym.spaces.Discrete(3, start=-1),
+        gym.spaces.MultiDiscrete([3, 2], start=[5, -1]),
+        gym.spaces.MultiBinary(2),
+        gym.spaces.Box(-np.inf, np.inf, (2,), np.float32),
+        gym.spaces.Box(np.array([0.0, -np.inf]), np.array([np.inf, 1.0]), dtype=np.float64),
+    ],
+    ids=str,
+)
+def test_the_environment_gets_the_action_that_play_sends(space):
+    if isinstance(space, gym.spaces.Box):
+        action = np.array([[-3.0, -3.0], [3.0, 3.0], [0.5, 0.5]], np.float32)
+    else:
+        action = np.array([0, 2, 1]) if isinstance(space, gym.spaces.Discrete) else None
+        action = np.array([[0, 1], [1, 0]]) if action is None else action
+    ours = EnvironmentAction(space)(torch.from_numpy(action)).numpy()
+    np.testing.assert_array_equal(ours, ActionAdapter(space).to_env(action))
+
+
+def test_a_difference_is_refused_by_name():
+    inputs = {"observation": torch.zeros(10, 3)}
+    expected = {"action": np.zeros(10, np.int64), "value": np.full(10, 200.0, np.float32)}
+
+    def run(value, action=0):
+        def outputs(batch):
+            n = len(batch["observation"])
+            return {"action": np.full(n, action), "value": np.full(n, value, np.float32)}
+
+        return outputs
+
+    # 0.001 of 200 is 5e-6 of it, 0.01 is 5e-5
+    assert check_parity(run(200.001), inputs, expected).differences["value"] == pytest.approx(
+        5e-6, rel=0.1
+    )
+    with pytest.raises(ParityError, match=r"10 observations.* value by 5\.0e-05"):
+        check_parity(run(200.01), inputs, expected)
+    with pytest.raises(ParityError, match="action by inf"):
+        check_parity(run(200.0, action=1), inputs, expected)
+    with pytest.raises(ParityError, match="value by nan"):
+        check_parity(run(float("nan")), inputs, expected)
+
+
+def test_a_policy_that_offers_no_export_is_a_users_error():
+    with pytest.raises(Exception, match="a Linear cannot be exported") as caught:
+        PolicyProgram(torch.nn.Linear(1, 1), gym.spaces.Discrete(2))
+    assert caught.value.exit_code == 2
+
+
+def test_people_read_names_shapes_and_differences():
+    made, _ = export("mlp", form="torch-export", n=4)
+    text = describe_export(made)
+    assert "input   observation float32 (batch, 3)" in text
+    assert "greatest difference to torch on 4 observations" in text
+    assert "action                equal" in text
