@@ -3,5 +3,13 @@
 from utils.checkpoints.load import is_whole_checkpoint, load_checkpoint
 from utils.checkpoints.pointers import point, resolve
 from utils.checkpoints.save import save_checkpoint
+from utils.checkpoints.weights import weights_content
 
-__all__ = ["is_whole_checkpoint", "load_checkpoint", "point", "resolve", "save_checkpoint"]
+__all__ = [
+    "is_whole_checkpoint",
+    "load_checkpoint",
+    "point",
+    "resolve",
+    "save_checkpoint",
+    "weights_content",
+]

@@ -9,14 +9,16 @@ from typing import Any
 
 from utils.checkpoints.plain_state import from_plain
 from utils.checkpoints.pointers import follow
+from utils.checkpoints.weights import WEIGHTS_SUFFIX, load_weights
 from utils.errors import CheckpointError
 
 
 def load_checkpoint(path: Path | str) -> dict[str, Any]:
-    """Load the state that `save_checkpoint` wrote.
+    """Load the state that `save_checkpoint` wrote, or its acting part from safetensors.
 
     Args:
-        path: A checkpoint, or a link or pointer file (`best.ckpt`, `last.ckpt`) to one.
+        path: A checkpoint, or a link or pointer file (`best.ckpt`, `last.ckpt`) to one; or a
+            published policy (`model.safetensors`), of which only what acts can be told.
 
     Returns:
         The state. Every tensor is on the CPU, whatever device it was on when it was saved.
@@ -27,6 +29,8 @@ def load_checkpoint(path: Path | str) -> dict[str, Any]:
     """
     import torch
 
+    if Path(path).suffix == WEIGHTS_SUFFIX:
+        return load_weights(Path(path))
     target = follow(Path(path))
     _check_whole(target)
     try:
