@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -11,25 +10,18 @@ from typing import Any, NoReturn
 import gymnasium as gym
 import torch
 from lightning.pytorch import LightningModule
-from torch import Tensor
 from torch.utils.data import DataLoader
 from typing_extensions import override
 
-from agents.minibatch_walk import walk_minibatches
-from agents.records import find_divergence, record_rollout, record_update
-from agents.update_report import UpdateLosses, UpdateReport
 from utils.config import Config
-from utils.dataloaders import DataSource, HookBatch, RolloutSource, UpdateBatch
+from utils.dataloaders import DataSource
 from utils.device_rollouts import evaluate_on_device
 from utils.environment import build_env_from_config, build_evaluation_env
 from utils.errors import DivergedError
 from utils.metrics import Counters, MetricsRecorder
-from utils.optimization import GradientGroups, build_optimizer, set_learning_rate
 from utils.policy_factory import ActorCritic
 from utils.rollouts import (
     EvaluationResult,
-    Minibatch,
-    RolloutBuffer,
     RolloutSummary,
     evaluate_policy,
 )
@@ -56,11 +48,11 @@ def hyperparameters_at(config: Config, *, timesteps: int) -> dict[str, float]:
 
 
 class BaseAgent(LightningModule):
-    """What every on-policy agent shares; no algorithm's mathematics is here.
+    """What all agents share: environments, evaluation, stopping, saved state; no mathematics.
 
-    An algorithm says four things: `build_models`, `losses_for_batch`, `build_optimizer`, and
-    `build_source` with `compute_targets` for what it learns from. One Lightning epoch is one
-    rollout and one update; `training_step` walks all minibatches of the update.
+    An algorithm says what its policy is (`build_models`), what it learns from (`build_source`), and
+    what it does in an epoch (`learn_from`). One Lightning epoch is one batch of the source.
+    `OnPolicyAgent` and `ReplayAgent` say most of that for their kinds.
     """
 
     def __init__(self, config: Config, *, run: Run | None = None) -> None:
@@ -85,7 +77,6 @@ class BaseAgent(LightningModule):
         self.n_evaluations = 0
         self.best_return: float | None = None
         self._eval_env: gym.vector.VectorEnv | None = None
-        self._optimizer: torch.optim.Optimizer | None = None
         self.compute_device = torch.device(config.device)
 
         seed_global_generators(config.seed)
@@ -94,7 +85,7 @@ class BaseAgent(LightningModule):
             self.policy = self.build_models(
                 config, self.train_env.single_observation_space, self.train_env.single_action_space
             ).to(self.compute_device)
-            self.gradient_groups = GradientGroups(self.policy)
+            self.build_learner()
             self.source = self.build_source()
         except BaseException:
             self.train_env.close()  # its worker processes would outlive us
@@ -114,38 +105,34 @@ class BaseAgent(LightningModule):
         """Say what the agent learns from."""
 
     @abstractmethod
-    def compute_targets(self, buffer: RolloutBuffer) -> tuple[Tensor, Tensor]:
-        """Turn a collected rollout into advantage and returns, each (T, N)."""
+    def learn_from(self, batch: Any) -> None:
+        """Do the work of one epoch that a batch of the source stands for, and count it.
 
-    def scale_advantage(self, advantage: Tensor) -> Tensor:
-        """Scale the advantages of a whole rollout, (T, N), before minibatches are cut."""
-        return advantage
+        It ends with `finish_epoch`.
+        """
 
-    @abstractmethod
-    def losses_for_batch(self, minibatch: Minibatch) -> UpdateLosses:
-        """Compute the loss of one minibatch."""
+    def build_learner(self) -> None:
+        """Build what learning needs beside the policy: target networks, critics, optimisers."""
 
-    def write_gradients(self, minibatch: Minibatch) -> UpdateLosses:
-        """Write the gradient of the loss of one minibatch into the parameters."""
-        losses = self.losses_for_batch(minibatch)
-        for parameter in self.gradient_groups.parameters:
-            parameter.grad = None
-        losses.total.backward()
-        return losses
+    def begin_epoch(self) -> None:
+        """Do what comes before the source's loader is asked for the batch of an epoch."""
 
-    def diagnose_update(self, samples: dict[str, Tensor]) -> dict[str, float]:
-        """Compute metrics of a whole update from the samples of all its minibatches, (n,) each."""
-        del samples
+    def learner_state(self) -> dict[str, Any]:
+        """Return the state of what learns, as plain containers and tensors."""
         return {}
 
-    def build_optimizer(self) -> torch.optim.Optimizer:
-        """Build the optimiser of all parameters; its rate is set before each update."""
-        return build_optimizer(
-            self.config.optimizer,
-            self.policy.parameters(),
-            lr=self.hyperparameters["policy_lr"],
-            kwargs=self.config.optimizer_kwargs,
-        )
+    def load_learner_state(self, state: dict[str, Any]) -> None:
+        """Restore what `learner_state` returned, out of a whole checkpoint's state."""
+
+    def describe_learning(self) -> list[str]:
+        """Say in a few lines what a person should know of the learning before it begins."""
+        return []
+
+    @property
+    def end_reason(self) -> str | None:
+        """Say why training is through; None while the config asks for more."""
+        is_spent = self.counters.timesteps >= self.config.max_timesteps
+        return "max_timesteps reached" if is_spent else None
 
     def warm_up(self) -> None:
         """Have what is compiled ready before the clock of training runs; changes nothing else."""
@@ -153,8 +140,8 @@ class BaseAgent(LightningModule):
     # -- Lightning's hooks ----------------------------------------------------------------------
 
     @override
-    def configure_optimizers(self) -> torch.optim.Optimizer:
-        return self.optimizer
+    def configure_optimizers(self) -> None:
+        """Tell Lightning of no optimiser: it steps none, saves none and counts none."""
 
     @override
     def train_dataloader(self) -> DataLoader[Any]:
@@ -162,8 +149,8 @@ class BaseAgent(LightningModule):
 
     @override
     def transfer_batch_to_device(
-        self, batch: UpdateBatch | HookBatch, device: torch.device, dataloader_idx: int
-    ) -> UpdateBatch | HookBatch:
+        self, batch: Any, device: torch.device, dataloader_idx: int
+    ) -> Any:
         return batch.to(device)
 
     @override
@@ -189,80 +176,22 @@ class BaseAgent(LightningModule):
 
     @override
     def on_train_epoch_start(self) -> None:
-        self.collect_rollout()
+        self.begin_epoch()
 
     @override
-    def training_step(self, batch: UpdateBatch | HookBatch, batch_idx: int) -> None:
-        assert batch_idx == 0, "one batch is one whole update"
+    def training_step(self, batch: Any, batch_idx: int) -> None:
+        assert batch_idx == 0, "one batch is one whole epoch"
         self.learn_from(batch)
 
     # -- one epoch ------------------------------------------------------------------------------
-
-    def collect_rollout(self) -> None:
-        """Collect a rollout with the policy as it is and give it its learning targets."""
-        started = time.perf_counter()
-        source = self.rollout_source
-        source.collector.set_gamma(self.hyperparameters["gamma"])
-        summary = source.collect()
-        if self.config.reward_scale != 1.0:
-            source.buffer.rows(source.buffer.reward).mul_(self.config.reward_scale)
-        self._count(summary)
-        advantage, returns = self.compute_targets(source.buffer)
-        source.finish(advantage=self.scale_advantage(advantage), returns=returns)
-        record_rollout(self.recorder, source.buffer, summary, advantage)
-        self.recorder.record("train/time/rollout_seconds", time.perf_counter() - started)
-
-    def learn_from(self, batch: UpdateBatch | HookBatch) -> None:
-        """Finish an epoch: update from its first rollout, then roll out and update on."""
-        assert isinstance(batch, UpdateBatch), batch
-        self.update_from(batch)
-        for _ in range(self.config.rollouts_per_epoch - 1):
-            self.collect_rollout()
-            following: UpdateBatch = next(iter(self.source.loader))
-            self.update_from(following.to(self.compute_device))  # Lightning moves the first only
-        self.finish_epoch()
 
     def finish_epoch(self) -> None:
         """Record what holds at the end of an epoch, and count it."""
         self._record_state()
         self.counters.epoch += 1
 
-    def update_from(self, batch: UpdateBatch) -> None:
-        """Carry out one update: losses, optimiser steps, metrics."""
-        started = time.perf_counter()
-        set_learning_rate(self.optimizer, self.hyperparameters["policy_lr"])
-        report = self.run_update(batch)
-        self.counters.updates += len(report.norms)
-        self._stop_if_diverged(report)
-        limit = self.hyperparameters.get("max_grad_norm")
-        record_update(self.recorder, report, self.gradient_groups, max_grad_norm=limit)
-        self.recorder.record("train/time/update_seconds", time.perf_counter() - started)
-
-    def run_update(self, batch: UpdateBatch) -> UpdateReport:
-        """Take the optimiser steps of one update; the reference that faster ways are held to."""
-        return walk_minibatches(
-            batch.minibatches(),
-            write_gradients=self.write_gradients,
-            diagnose=self.diagnose_update,
-            optimizer=self.optimizer,
-            parameters=self.gradient_groups.parameters,
-            max_grad_norm=self.hyperparameters.get("max_grad_norm"),
-        )
-
-    @property
-    def rollout_source(self) -> RolloutSource:
-        """The source of an agent that learns from rollouts in the collector's buffer."""
-        assert isinstance(self.source, RolloutSource), self.source
-        return self.source
-
-    @property
-    def optimizer(self) -> torch.optim.Optimizer:
-        """The one optimiser of the run; built when it is first asked for, with a trainer or not."""
-        if self._optimizer is None:
-            self._optimizer = self.build_optimizer()
-        return self._optimizer
-
-    def _count(self, summary: RolloutSummary) -> None:
+    def count(self, summary: RolloutSummary) -> None:
+        """Count what was collected."""
         self.counters.timesteps += summary.n_timesteps
         self.counters.vec_steps += summary.n_vec_steps
         self.counters.episodes += summary.n_episodes
@@ -279,12 +208,6 @@ class BaseAgent(LightningModule):
         std = self.policy.action_std()
         if std is not None:
             record("train/policy/std", std)
-
-    def _stop_if_diverged(self, report: UpdateReport) -> None:
-        found = find_divergence(report)
-        if found is not None:
-            key, value, minibatch = found
-            self.stop_diverged(key, value, where=f"minibatch {minibatch + 1}, ")
 
     def stop_diverged(self, key: str, value: float, *, where: str = "") -> NoReturn:
         """End the run because a metric is not a finite number.
@@ -402,7 +325,7 @@ class BaseAgent(LightningModule):
             "device": self.config.device,
             "spaces": self.describe_spaces(),
             "policy": self.policy.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
+            **self.learner_state(),
             "counters": self.counters.to_dict(),
             "source": self.source.state_dict(),
             "generators": global_generator_state(),
@@ -422,7 +345,7 @@ class BaseAgent(LightningModule):
             How many environments could not be restored and began a new episode.
         """
         self.load_policy_state(state)
-        self.optimizer.load_state_dict(state["optimizer"])
+        self.load_learner_state(state)
         self.counters = Counters.from_dict(state["counters"])
         self.n_evaluations = state["n_evaluations"]
         self.best_return = state["best_return"]

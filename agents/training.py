@@ -195,10 +195,10 @@ class _Session:
 
     def _work(self) -> int:
         self._begin()
-        if self.agent.counters.timesteps < self.agent.config.max_timesteps:
+        if self.agent.end_reason is None:
             self._fit()
         else:  # the last process was lost in its final test
-            self.agent.stop_reason = "max_timesteps reached"
+            self.agent.stop_reason = self.agent.end_reason
             self._tell_result()
         return self._end()
 

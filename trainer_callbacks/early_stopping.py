@@ -16,10 +16,10 @@ SOLVED_EPISODES = 100
 class EarlyStopping(Callback):
     """Ask the agent to stop after the epoch in which a limit was reached.
 
-    The limits: `max_timesteps`; the mean return of an evaluation
-    (`early_stop_on_eval_reward`); the mean return of the last 100 training episodes
-    (`early_stop_on_train_reward`). All returns are raw. An epoch without an ended episode, or
-    without an evaluation, decides nothing. It stands after DispatchMetrics in the list.
+    The limits: the end of what the config asks for (`max_timesteps`, or its phases); the mean
+    return of an evaluation (`early_stop_on_eval_reward`); the mean return of the last 100 training
+    episodes (`early_stop_on_train_reward`). All returns are raw. An epoch without an ended episode,
+    or without an evaluation, decides nothing. It stands after DispatchMetrics in the list.
     """
 
     def __init__(self, *, reward_threshold: float | None) -> None:
@@ -45,8 +45,8 @@ class EarlyStopping(Callback):
     @override
     def on_train_epoch_end(self, trainer: Trainer, pl_module: Any) -> None:
         config, row = pl_module.config, pl_module.last_row
-        if pl_module.counters.timesteps >= config.max_timesteps:
-            pl_module.request_stop("max_timesteps reached")
+        if pl_module.end_reason is not None:
+            pl_module.request_stop(pl_module.end_reason)
         if config.early_stop_on_eval_reward:
             self._stop_if_reached(pl_module, row.get("val/roll/ep_rew_mean"), "evaluation")
         if config.early_stop_on_train_reward:

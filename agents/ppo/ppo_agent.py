@@ -15,7 +15,7 @@ import gymnasium as gym
 from torch import Tensor
 from typing_extensions import override
 
-from agents.base_agent import BaseAgent
+from agents.on_policy_agent import OnPolicyAgent
 from agents.ppo.device_loop import DeviceLoop
 from agents.ppo.exploration import Exploration, build_exploration
 from agents.ppo.ppo_gradients import PPOTerms, has_closed_form, write_ppo_gradients
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("gymnasium_solver")
 
 
-class PPOAgent(BaseAgent):
+class PPOAgent(OnPolicyAgent):
     """Actor and critic learn from each rollout in several passes over shuffled minibatches."""
 
     config: PPOConfig

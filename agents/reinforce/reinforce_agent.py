@@ -10,7 +10,7 @@ import gymnasium as gym
 from torch import Tensor
 from typing_extensions import override
 
-from agents.base_agent import BaseAgent
+from agents.on_policy_agent import OnPolicyAgent
 from agents.reinforce.reinforce_losses import baseline_loss, policy_gradient_loss
 from agents.rollout_setup import build_collector, build_rollout_buffer
 from agents.update_report import UpdateLosses
@@ -23,7 +23,7 @@ from utils.rollouts import Minibatch, RolloutBuffer
 from utils.seeding import derive_seed
 
 
-class REINFORCEAgent(BaseAgent):
+class REINFORCEAgent(OnPolicyAgent):
     """Each rollout is a fixed number of whole episodes of every environment; one step from it."""
 
     config: REINFORCEConfig

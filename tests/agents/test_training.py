@@ -117,9 +117,9 @@ def test_training_ends_when_the_goal_is_reached(tmp_path):
 
 def test_a_notice_stays_readable_above_the_table(tmp_path, monkeypatch):
     """Ctrl-C at a terminal on which the table is being redrawn."""
-    from agents.base_agent import BaseAgent
+    from agents.on_policy_agent import OnPolicyAgent
 
-    original = BaseAgent.collect_rollout
+    original = OnPolicyAgent.collect_rollout
 
     def interrupted(self):
         if self.counters.epoch == 3:
@@ -127,7 +127,7 @@ def test_a_notice_stays_readable_above_the_table(tmp_path, monkeypatch):
             os.kill(os.getpid(), signal.SIGINT)
         return original(self)
 
-    monkeypatch.setattr(BaseAgent, "collect_rollout", interrupted)
+    monkeypatch.setattr(OnPolicyAgent, "collect_rollout", interrupted)
     monkeypatch.setenv("TERM", "xterm")
     keyboard, terminal = pty.openpty()
     seen = bytearray()

@@ -48,6 +48,12 @@ class FakeAgent:
             else Run.create(runs_dir, config_id=self.config.config_id, config_dict={})
         )
 
+    @property
+    def end_reason(self) -> str | None:
+        """Say why to end."""
+        is_spent = self.counters.timesteps >= self.config.max_timesteps
+        return "max_timesteps reached" if is_spent else None
+
     def evaluate(self) -> None:
         """Note that an evaluation was asked for."""
         self.evaluated_epochs.append(self.counters.epoch)

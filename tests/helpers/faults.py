@@ -51,10 +51,10 @@ def _write_half(state: Any, file: Any) -> None:
 
 def _kill_in_epoch(when: int) -> None:
     """SIGKILL between rollout and update of an epoch; before both where a loop does both."""
-    from agents.base_agent import BaseAgent
+    from agents.on_policy_agent import OnPolicyAgent
     from agents.ppo.eager_loop import EagerLoop
 
-    _at_call(BaseAgent, "update_from", when, _die)
+    _at_call(OnPolicyAgent, "update_from", when, _die)
     _at_call(EagerLoop, "run", when, _die)
 
 
@@ -101,13 +101,13 @@ def _full_disk_in_rows(when: int) -> None:
 
 def _signal_in_epoch(when: int, number: int, times: int = 1) -> None:
     """A signal to this process between rollout and update of an epoch, once or more often."""
-    from agents.base_agent import BaseAgent
+    from agents.on_policy_agent import OnPolicyAgent
 
     def happen(*_: Any) -> None:
         for _time in range(times):
             os.kill(os.getpid(), number)
 
-    _at_call(BaseAgent, "update_from", when, happen)
+    _at_call(OnPolicyAgent, "update_from", when, happen)
 
 
 def _signal_in_rollout(when: int, number: int) -> None:
@@ -137,16 +137,16 @@ def _signal_in_report(number: int, times: int = 1) -> None:
 
 def _signal_before_training(number: int) -> None:
     """A signal to this process when Lightning has begun and does not listen yet."""
-    from agents.base_agent import BaseAgent
+    from agents.on_policy_agent import OnPolicyAgent
 
-    _at_call(BaseAgent, "on_fit_start", 1, lambda *_: os.kill(os.getpid(), number))
+    _at_call(OnPolicyAgent, "on_fit_start", 1, lambda *_: os.kill(os.getpid(), number))
 
 
 def _signal_to_lightning(number: int) -> None:
     """A signal to this process when Lightning listens and we do not yet again."""
-    from agents.base_agent import BaseAgent
+    from agents.on_policy_agent import OnPolicyAgent
 
-    _at_call(BaseAgent, "train_dataloader", 1, lambda *_: os.kill(os.getpid(), number))
+    _at_call(OnPolicyAgent, "train_dataloader", 1, lambda *_: os.kill(os.getpid(), number))
 
 
 def _without(package: str) -> None:
