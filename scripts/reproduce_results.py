@@ -1,7 +1,7 @@
 """Train every config of the results page over several seeds and write the page.
 
 `python scripts/reproduce_results.py --jobs 2 --write`; stopped and started again it goes on with
-what is missing. `--filter CartPole` takes part of it.
+what is missing. `--filter CartPole` takes part of it; the page keeps its other rows.
 """
 
 from __future__ import annotations
@@ -97,20 +97,28 @@ def make_jobs(entry: Entry, options: argparse.Namespace) -> list[Job]:
 
 
 def build_page(jobs: dict[Entry, list[Job]], options: argparse.Namespace) -> str:
-    """Return the page of the rows that are complete; "" where none is."""
-    from utils.reproduction.page import write_page
+    """Return the page: rows that are complete, and those that its file has of other configs.
 
-    rows, facts = [], []
+    A trial, of other settings or seeds, stays by itself. "" where there is no row.
+    """
+    from utils.reproduction.page import write_page
+    from utils.reproduction.rows import make_row, merge_rows, read_rows
+
+    new = []
     for entry, group in jobs.items():
         found = [find_result(job, options.out.resolve()) for job in group]
         complete = [item for item in found if item is not None]
-        if len(complete) < len(group):
-            continue
-        rows.append((entry, summarize([result for _, result in complete])))
-        facts += [fact for run, _ in complete for fact in run.read_environment_facts()]
-    if not rows:
-        return ""
-    return write_page(rows, facts, first_seed=options.first_seed, overrides=options.set)
+        if len(complete) == len(group):
+            facts = [fact for run, _ in complete for fact in run.read_environment_facts()]
+            summary = summarize([result for _, result in complete], entry.metric)
+            new.append(make_row(entry, summary, facts))
+    is_trial = options.set or options.first_seed != FIRST_SEED
+    if options.write is None or is_trial or not options.write.is_file():
+        kept = []
+    else:
+        kept = read_rows(options.write.read_text(encoding="utf-8"))
+    rows = merge_rows(kept, new)
+    return write_page(rows, overrides=options.set) if rows else ""
 
 
 if __name__ == "__main__":

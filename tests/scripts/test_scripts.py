@@ -128,7 +128,7 @@ def test_results_are_reproduced_and_kept(tmp_path):
     small = ["--set", "max_timesteps=8192", "--set", "video=none"]
     first = run("reproduce_results.py", *trial, *small)
     assert first.returncode == 0, first.stderr
-    assert "| FrozenLake-v1:ppo | 2 |" in first.stdout
+    assert "| FrozenLake-v1:ppo | return | 101 to 102 |" in first.stdout
     page = tmp_path / "page.md"
     second = run("reproduce_results.py", *trial, *small, "--write", str(page))
     assert "2 of 2 trainings are there already" in second.stderr

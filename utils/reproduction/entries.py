@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from utils.config.problems import did_you_mean
@@ -12,29 +12,47 @@ from utils.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A figure that somebody else published for the same task and algorithm."""
+    """A figure of somebody else for the same task: of the same algorithm, or of one that is given.
+
+    One that is given does not learn, and its figure is as long a trial as one likes.
+    """
 
     source: str
     """Key of `SOURCES`."""
     mean: float
-    spread: float
-    """As the source means it, see `SOURCES`."""
-    timesteps: str
-    """Length of its training."""
+    spread: float | None
+    """As the source means it, see `SOURCES`; None: not told."""
+    timesteps: str = ""
+    """Length of its training; "" for what does not learn."""
 
     def __str__(self) -> str:
-        return f"{self.source} {self.mean:g} ± {self.spread:g} ({self.timesteps})"
+        spread = "" if self.spread is None else f" ± {self.spread:g}"
+        length = f" ({self.timesteps})" if self.timesteps else ""
+        return f"{self.source} {self.mean:g}{spread}{length}"
 
 
 SOURCES = {
     "RL Zoo": (
-        "RL Baselines3 Zoo, `benchmark.md`: one run each, deterministic; the spread is the "
-        "standard deviation over evaluation episodes. Its LunarLander is version 2."
+        "RL Baselines3 Zoo, `benchmark.md`: one run each, deterministic (Atari: sampled); the "
+        "spread is the standard deviation over evaluation episodes. Its environments are older: "
+        "LunarLander and Taxi of an earlier version, MuJoCo's version 3."
     ),
     "CleanRL": (
         "CleanRL, `docs/benchmark`: 3 seeds, returns of the training itself; the spread is the "
-        "standard deviation over seeds."
+        "standard deviation over seeds. MuJoCo's version 4."
     ),
+    "Tianshou": (
+        "Tianshou, `examples/mujoco`: 10 seeds; the spread is the standard deviation over seeds. "
+        "MuJoCo's version 3."
+    ),
+    "UCB1": "this project's `scripts/judge_bandits.py --episodes 20000`; so is Thompson sampling.",
+    "Thompson": "Thompson sampling, which knows the family and the prior of the arms.",
+    "PI": (
+        "this project's `scripts/judge_ccas_ccar.py --episodes 2000`, 95 % interval; so is "
+        "bang-bang. Both know the target, and of the cell what they measure."
+    ),
+    "bang-bang": "red light above the target, green light below it.",
+    "scripted": "a player that is told where the monster is, and shoots when it stands before it.",
 }
 
 
@@ -45,10 +63,31 @@ class Entry:
     config_id: str
     n_seeds: int
     goal: float | None
-    """Mean return that we ask of ourselves; None: the row is for information."""
-    published: tuple[Published, ...] = ()
+    """Mean that we ask of ourselves; None: the row is for information."""
+    others: tuple[Published, ...] = ()
     remark: str = ""
     """What a reader of the row has to know."""
+    metric: str | None = None
+    """The evaluation's metric that is shown in the place of the return; less of it is better."""
+
+    def n_reached(self, means: Iterable[float]) -> int:
+        """Return how many seeds with these mean values have reached the goal, if there is one."""
+        if self.goal is None:
+            return 0
+        goal = self.goal
+        return sum(mean >= goal if self.metric is None else mean <= goal for mean in means)
+
+
+def _bandit(name: str, *, ucb1: float, thompson: float) -> Entry:
+    """Return the row of a bandit, which asks for less regret than UCB1's."""
+    others = (Published("UCB1", ucb1, None), Published("Thompson", thompson, None))
+    return Entry(f"Bandit-{name}-v0:ppo", 3, ucb1, others, metric="regret")
+
+
+def _circuit(variant: str) -> Entry:
+    """Return the row of a gene circuit's constant target, which asks for less error than PI's."""
+    others = (Published("PI", 9.63, 0.09), Published("bang-bang", 10.35, 0.13))
+    return Entry(f"CcasCcar-v0:{variant}", 3, 9.63, others, metric="mean_absolute_error")
 
 
 ENTRIES = (
@@ -74,6 +113,75 @@ ENTRIES = (
     Entry("Pendulum-v1:ppo", 3, -200.0, (Published("RL Zoo", -172.2, 104.0, "100k"),)),
     Entry("LunarLander-v3:ppo", 3, 220.0, (Published("RL Zoo", 242.1, 31.8, "1M"),)),
     Entry("LunarLanderContinuous-v3:ppo", 3, 220.0, (Published("RL Zoo", 270.9, 32.1, "1M"),)),
+    Entry(
+        "BipedalWalker-v3:ppo",
+        3,
+        300.0,
+        (Published("RL Zoo", 287.9, 2.4, "5M"),),
+    ),
+    Entry(
+        "HalfCheetah-v5:ppo",
+        3,
+        5000.0,
+        (
+            Published("RL Zoo", 5819.0, 664.0, "1M"),
+            Published("Tianshou", 5784.0, 1244.0, "1M"),
+            Published("CleanRL", 1443.0, 46.0, "1M"),
+        ),
+    ),
+    Entry(
+        "Hopper-v5:ppo",
+        3,
+        2400.0,
+        (
+            Published("RL Zoo", 2410.0, 10.0, "1M"),
+            Published("Tianshou", 2609.0, 701.0, "1M"),
+            Published("CleanRL", 2383.0, 272.0, "1M"),
+        ),
+    ),
+    Entry(
+        "Walker2d-v5:ppo",
+        3,
+        None,
+        (
+            Published("RL Zoo", 3479.0, 822.0, "1M"),
+            Published("Tianshou", 3589.0, 757.0, "1M"),
+            Published("CleanRL", 2288.0, 572.0, "1M"),
+        ),
+    ),
+    Entry(
+        "Ant-v5:ppo",
+        3,
+        None,
+        (
+            Published("RL Zoo", 1327.0, 452.0, "1M"),
+            Published("Tianshou", 3258.0, 1079.0, "1M"),
+        ),
+    ),
+    Entry("VizDoom-Basic:ppo", 3, 80.0, (Published("scripted", 80.6, None),)),
+    Entry("MiniGrid-DoorKey-5x5-v0:ppo", 3, 0.95, (Published("RL Zoo", 0.964, None, "100k"),)),
+    Entry("MiniGrid-MultiRoom-N2-S4-v0:ppo", 3, None),
+    Entry("MiniGrid-MemoryS7-v0:ppo", 3, None),
+    Entry(
+        "CartPole-v1:ppo_memory",
+        3,
+        475.0,
+        (Published("RL Zoo", 500.0, 0.0, "100k"),),
+        remark="positions only; the published figure is of PPO with an LSTM.",
+    ),
+    Entry(
+        "Pendulum-v1:ppo_memory",
+        3,
+        -200.0,
+        (Published("RL Zoo", -217.9, None, "100k"),),
+        remark="positions only; the published figure is of PPO with an LSTM.",
+    ),
+    _bandit("Bernoulli", ucb1=27.5, thompson=13.8),
+    _bandit("Gaussian", ucb1=42.7, thompson=38.0),
+    _bandit("Drifting", ucb1=204.3, thompson=105.8),
+    _bandit("Contextual", ucb1=31.1, thompson=18.7),
+    _circuit("ppo"),
+    _circuit("ppo_memory"),
     Entry("FrozenLake-v1:ppo", 3, 0.7),
     Entry("Taxi-v4:ppo", 3, 7.0),
     Entry("CartPole-v1:ppo_simd", 10, 475.0),

@@ -25,7 +25,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """All seeds of one config. A seed's value is its mean return over the test episodes."""
+    """All seeds of one config. A seed's value is a mean over the test episodes."""
 
     seeds: tuple[int, ...]
     best: Estimate
@@ -42,15 +42,15 @@ class Summary:
     mean_seconds: float
     """Wall time of training and test."""
 
-    def n_reached(self, goal: float) -> int:
-        """Return how many seeds have a best policy at least as good as `goal`."""
-        return sum(mean >= goal for mean in self.best_means)
 
-
-def summarize(results: Sequence[Mapping[str, Any]]) -> Summary:
+def summarize(results: Sequence[Mapping[str, Any]], metric: str | None = None) -> Summary:
     """Summarise the `results.json` of several seeds of one config.
 
     Seeds weigh alike, whatever their number of episodes: the seed is what was sampled.
+
+    Args:
+        results: Of each seed.
+        metric: Of the evaluation's metrics the one that is summarised; None: the return.
 
     Raises:
         AssertionError: No result, two of one seed, or tests of unequal length.
@@ -62,8 +62,8 @@ def summarize(results: Sequence[Mapping[str, Any]]) -> Summary:
     tests = [result["test"][name] for result in ordered for name in ("best", "last")]
     counts = {len(test["returns"]) + test["n_unfinished"] for test in tests}
     assert len(counts) == 1, f"tests of {sorted(counts)} episodes"
-    best_means = tuple(statistics.fmean(result["test"]["best"]["returns"]) for result in ordered)
-    last_means = [statistics.fmean(result["test"]["last"]["returns"]) for result in ordered]
+    best_means = tuple(_value(result["test"]["best"], metric) for result in ordered)
+    last_means = [_value(result["test"]["last"], metric) for result in ordered]
     return Summary(
         seeds=seeds,
         best=_estimate(best_means),
@@ -74,6 +74,11 @@ def summarize(results: Sequence[Mapping[str, Any]]) -> Summary:
         mean_timesteps=statistics.fmean(result["timesteps"] for result in ordered),
         mean_seconds=statistics.fmean(result["process_seconds"] for result in ordered),
     )
+
+
+def _value(test: Mapping[str, Any], metric: str | None) -> float:
+    value = statistics.fmean(test["returns"]) if metric is None else test["metrics"][metric]
+    return float(value)
 
 
 def _estimate(means: Sequence[float]) -> Estimate:

@@ -2,8 +2,8 @@ import pytest
 
 from utils.config import load_config
 from utils.errors import ConfigError
-from utils.reproduction import ENTRIES, select_entries
-from utils.reproduction.entries import SOURCES
+from utils.reproduction import ENTRIES, Entry, select_entries
+from utils.reproduction.entries import SOURCES, Published
 
 
 def test_every_row_is_a_config_that_loads():
@@ -12,13 +12,13 @@ def test_every_row_is_a_config_that_loads():
     for entry in ENTRIES:
         assert load_config(entry.config_id).test_episodes >= 100, entry
         assert entry.n_seeds >= 3
-        assert {published.source for published in entry.published} <= SOURCES.keys()
+        assert {other.source for other in entry.others} <= SOURCES.keys()
 
 
 @pytest.mark.parametrize(
     ("pattern", "found"),
     [
-        ("cartpole", ["CartPole-v1:ppo", "CartPole-v1:ppo_simd", "CartPole-v1:reinforce"]),
+        ("cartpole-v1:p", ["CartPole-v1:ppo", "CartPole-v1:ppo_memory", "CartPole-v1:ppo_simd"]),
         ("Acro*:reinforce", ["Acrobot-v1:reinforce"]),
         ("", [entry.config_id for entry in ENTRIES]),
     ],
@@ -30,3 +30,15 @@ def test_a_filter_is_part_of_an_id_or_a_glob(pattern, found):
 def test_a_filter_that_fits_nothing_names_the_nearest():
     with pytest.raises(ConfigError, match="did you mean 'Taxi-v4:ppo'"):
         select_entries("Taxy-v4:ppo")
+
+
+def test_a_return_has_to_be_as_high_as_the_goal_and_a_metric_no_higher():
+    assert Entry("a:ppo", 3, 475.0).n_reached([475.0, 474.9, 500.0]) == 2
+    assert Entry("a:ppo", 3, 475.0, metric="regret").n_reached([475.0, 474.9, 500.0]) == 2
+    assert Entry("a:ppo", 3, 9.0, metric="regret").n_reached([475.0, 474.9, 500.0]) == 0
+    assert Entry("a:ppo", 3, None).n_reached([475.0]) == 0
+
+
+def test_a_figure_of_others_tells_what_is_known_of_it():
+    assert str(Published("RL Zoo", 500.0, 0.0, "100k")) == "RL Zoo 500 ± 0 (100k)"
+    assert str(Published("UCB1", 42.7, None)) == "UCB1 42.7"

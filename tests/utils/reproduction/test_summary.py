@@ -31,9 +31,14 @@ def test_the_mean_is_of_seeds_with_students_interval():
     assert (found.n_episodes, found.n_unfinished) == (2, 0)
 
 
-def test_the_goal_itself_counts_as_reached():
-    found = summarize([result(1, (475.0, 475.0)), result(2, (474.0, 475.0))])
-    assert found.n_reached(475.0) == 1
+def test_a_metric_can_take_the_place_of_the_return():
+    results = [result(1, (1.0,), last=(1.0,)), result(2, (1.0,), last=(1.0,))]
+    for item, regret in zip(results, (3.0, 5.0), strict=True):
+        item["test"]["best"]["metrics"] = {"regret": regret}
+        item["test"]["last"]["metrics"] = {"regret": regret + 1.0}
+    found = summarize(results, "regret")
+    assert found.best_means == (3.0, 5.0)
+    assert (found.best.mean, found.last.mean) == (4.0, 5.0)
 
 
 def test_one_seed_has_no_interval():
