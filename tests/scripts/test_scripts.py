@@ -28,6 +28,7 @@ def test_there_are_the_scripts_that_the_makefile_names():
         assert name in makefile or name in {
             "judge_bandits.py",
             "judge_ccas_ccar.py",
+            "monitor.py",
             "reproduce_results.py",
             "benchmark_training.py",
             "benchmark_gpu_training.py",
