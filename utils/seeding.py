@@ -8,7 +8,9 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-Stream = Literal["train", "val", "test", "video", "policy", "minibatch", "play", "exploration"]
+Stream = Literal[
+    "train", "val", "test", "video", "policy", "minibatch", "play", "exploration", "publish"
+]
 _STREAMS: dict[str, int] = {
     "train": 0,
     "val": 1,
@@ -18,6 +20,7 @@ _STREAMS: dict[str, int] = {
     "minibatch": 5,
     "play": 6,
     "exploration": 7,
+    "publish": 8,
 }
 
 
