@@ -1,18 +1,140 @@
-"""Settings of prioritised sampling."""
+"""Prioritised sampling of places in a ring (Schaul et al. 2016, Prioritized experience replay)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
+from torch import Tensor
+
+from utils.buffers import priority_kernels, sum_tree_kernels
+from utils.buffers.place import Place
+from utils.buffers.sum_tree import SumTree, tree_bytes
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Priorities:
-    """Proportional prioritisation (Schaul et al. 2016, section 3.3).
-
-    P(i) = p_i^alpha / sum_k p_k^alpha with p_i = |error_i| + epsilon (equation 1).
-    """
+    """Settings of proportional prioritisation (section 3.3)."""
 
     alpha: float = 0.6
     """In [0, 1]; 0 is uniform."""
     epsilon: float = 1e-6
     """Keeps what was learned perfectly from never being seen again."""
+
+
+class PriorityIndex:
+    """Priorities of places, and draws in proportion to them.
+
+    P(i) = p_i^alpha / sum_k p_k^alpha with p_i = |error_i| + epsilon (equation 1). A draw of B is
+    stratified: the sum is cut into B equal ranges and one place drawn from each (appendix B.2.1).
+
+    In ordinary memory the work is compiled; elsewhere it is tensor operations of which none reads a
+    number back. Both draw the same places from the same numbers.
+    """
+
+    def __init__(
+        self, n_places: int, *, settings: Priorities, place: Place, is_compiled: bool | None = None
+    ) -> None:
+        """Allocate the tree; nothing can be drawn until something was admitted.
+
+        Args:
+            n_places: Number of places.
+            settings: Exponent and least priority.
+            place: Where the tree lies.
+            is_compiled: Whether compiled code does the work; None for where that is possible.
+        """
+        self.settings = settings
+        # Behind the last place lies one that takes what belongs nowhere any more.
+        self.tree = SumTree(n_places + 1, place=place)
+        self._nowhere = n_places
+        self._device = place.device
+        self.highest = torch.ones((), dtype=torch.float64, device=place.device)
+        """() float64, the highest p so far; 1 at the start."""
+        self._is_compiled = place.device.type == "cpu" if is_compiled is None else is_compiled
+        if self._is_compiled:
+            self._nodes, self._offsets = self.tree.nodes.numpy(), self.tree.offsets
+            self._highest = self.highest.numpy()
+
+    def admit(self, start: int, stop: int) -> None:
+        """Give the places `start` to `stop` - 1 the highest priority so far (algorithm 1, line 6).
+
+        What was never learned from is thus seen soon.
+        """
+        self._fill(start, stop, self.highest**self.settings.alpha)
+
+    def expel(self, start: int, stop: int) -> None:
+        """See to it that the places `start` to `stop` - 1 are not drawn."""
+        self._fill(start, stop, 0.0)
+
+    def _fill(self, start: int, stop: int, weight: float | Tensor) -> None:
+        if self._is_compiled:
+            sum_tree_kernels.fill_range(self._nodes, self._offsets, start, stop, float(weight))
+        else:
+            self.tree.fill(start, stop, weight)
+
+    def draw(self, batch_size: int, *, generator: torch.Generator) -> Tensor:
+        """Draw places, (batch_size,) int64, one from each of as many ranges of equal mass."""
+        uniform = torch.rand(
+            batch_size, dtype=torch.float64, generator=generator, device=generator.device
+        ).to(self._device)
+        if self._is_compiled:
+            return torch.from_numpy(
+                priority_kernels.draw_places(self._nodes, self._offsets, uniform.numpy())
+            )
+        strata = torch.arange(batch_size, dtype=torch.float64, device=self._device)
+        return self.tree.find((strata + uniform) * (self.tree.total() / batch_size))
+
+    def weights(self, places: Tensor, *, n: int, beta: float) -> Tensor:
+        """Return importance weights w_i = (n P(i))^-beta / max_j w_j (section 3.4).
+
+        Differs: the largest weight is that of the batch, not of all that is held.
+
+        Args:
+            places: (B,) int64 from `draw`.
+            n: Number of places that can be drawn.
+            beta: In [0, 1]; 1 makes up for all of the bias.
+
+        Returns:
+            (B,) float32 in (0, 1].
+        """
+        if self._is_compiled:
+            weight = torch.empty(len(places))
+            priority_kernels.weigh_places(
+                self._nodes, self._offsets, places.numpy(), n, float(beta), weight.numpy()
+            )
+            return weight
+        probability = self.tree.leaves[places] / self.tree.total()
+        weight = (n * probability) ** -beta
+        return (weight / weight.max()).float()
+
+    def update(self, places: Tensor, errors: Tensor) -> None:
+        """Take in how wrong the learner was.
+
+        Args:
+            places: (B,) int64, below 0 where nothing is held any more; where one is named twice the
+                larger error counts.
+            errors: (B,) finite errors of any sign.
+        """
+        assert places.shape == errors.shape, (places.shape, errors.shape)
+        errors, settings = errors.detach().double(), self.settings
+        if self._is_compiled:
+            priority_kernels.update_places(
+                self._nodes,
+                self._offsets,
+                places.numpy(),
+                errors.numpy(),
+                settings.epsilon,
+                settings.alpha,
+                self._highest,
+            )
+            return
+        is_held = places >= 0
+        priority = errors.abs() + settings.epsilon
+        self.highest.copy_(torch.maximum(self.highest, torch.where(is_held, priority, 0.0).max()))
+        weights = torch.where(is_held, priority**settings.alpha, 0.0)
+        self.tree.write(torch.where(is_held, places, self._nowhere), weights)
+
+
+def priority_bytes(n_places: int) -> int:
+    """Return the bytes of a `PriorityIndex`."""
+    return tree_bytes(n_places + 1)

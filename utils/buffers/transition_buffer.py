@@ -14,9 +14,12 @@ from utils.buffers.array_file import load_arrays, save_arrays
 from utils.buffers.frame_store import FrameStore
 from utils.buffers.observation_leaves import assemble, part_of
 from utils.buffers.place import Place
+from utils.buffers.priorities import PriorityIndex
 from utils.buffers.row_writes import write_row
 from utils.buffers.transition_batch import TransitionBatch
+from utils.buffers.transition_compiled import CompiledGather
 from utils.buffers.transition_gather import gather_on_device
+from utils.buffers.transition_kernels import name_places
 from utils.buffers.transition_layout import TransitionLayout
 
 ObservationLike = Any
@@ -82,6 +85,16 @@ class TransitionBuffer:
         self.ending = allocate(lead, torch.int32)
         """0 where the episode went on; else its final observation's place, counted from 1, negative
         where the episode was truncated."""
+        self._compiled = (
+            CompiledGather(self.frames, action=self.action, reward=self.reward, ending=self.ending)
+            if self.place.device.type == "cpu"
+            else None
+        )
+        self.priorities = (
+            None
+            if layout.priorities is None
+            else PriorityIndex(layout.n_slots, settings=layout.priorities, place=self.place)
+        )
         self._step_of_final = np.zeros(layout.n_final_slots, np.int64)
         self._first = self._head = self._tail = layout.frame_stack - 1
         self._n_finals = 0
@@ -148,8 +161,10 @@ class TransitionBuffer:
             ending[ended] = self._write_finals(self._head, ended, final_observation)
             ending[truncated] *= -1
         write_row(self.ending, row, ending)
+        if self.priorities is not None:
+            self.priorities.admit(*self._row_slots(self._head))
         self._head += 1
-        self._tail = max(self._tail, self._head - self.layout.n_steps)
+        self._drop_before(self._head - self.layout.n_steps)
         for key, store in self.frames.items():
             store.write_newest(self._head, part_of(next_observation, key))
 
@@ -202,11 +217,23 @@ class TransitionBuffer:
             )
         return slots + 1
 
+    def _drop_before(self, step: int) -> None:
+        """Let nothing be drawn that lies before a step."""
+        if self.priorities is not None:
+            for dropped in range(self._tail, step):
+                self.priorities.expel(*self._row_slots(dropped))
+        self._tail = max(self._tail, step)
+
+    def _row_slots(self, step: int) -> tuple[int, int]:
+        """Return the first place of a step's row and the one after its last."""
+        start = step % self._n_rows * self.layout.n_envs
+        return start, start + self.layout.n_envs
+
     def _drop_up_to(self, step: int) -> None:
         """Give up transitions whose final observations are about to be written over."""
         if step < max(self._tail, self._head + 1 - self.layout.n_steps):
             return
-        self._tail = step + 1
+        self._drop_before(step + 1)
         if not self._has_warned:
             self._has_warned = True
             warnings.warn(
@@ -216,9 +243,11 @@ class TransitionBuffer:
             )
 
     def draw(self, batch_size: int, *, generator: torch.Generator) -> Tensor:
-        """Draw names of transitions, (batch_size,) int64 on the generator's device."""
+        """Draw names of transitions, (batch_size,) int64: uniformly, or by their priorities."""
         assert len(self) > 0, "the buffer is empty"
         n_envs = self.layout.n_envs
+        if self.priorities is not None:
+            return self._name(self.priorities.draw(batch_size, generator=generator))
         return torch.randint(
             self._tail * n_envs,
             self._head * n_envs,
@@ -227,14 +256,45 @@ class TransitionBuffer:
             device=generator.device,
         )
 
-    def sample(self, batch_size: int, *, generator: torch.Generator) -> TransitionBatch:
+    def _name(self, slots: Tensor) -> Tensor:
+        """Return the names of the transitions in places (B,); those may be overwritten."""
+        if self._compiled is not None:
+            name_places(slots.numpy(), self.layout.n_envs, self._n_rows, self._head)
+            return slots
+        n_envs, newest = self.layout.n_envs, self._head - 1
+        row, env = slots // n_envs, slots % n_envs
+        return (newest - (newest - row) % self._n_rows) * n_envs + env
+
+    def sample(
+        self, batch_size: int, *, generator: torch.Generator, beta: float | None = None
+    ) -> TransitionBatch:
         """Draw a batch with replacement.
 
         Args:
             batch_size: Transitions in the batch (B).
             generator: Source of the randomness, on the CPU or on the device of the buffer.
+            beta: With priorities, how much of their bias the weights make up for, in [0, 1].
         """
-        return self.gather(self.draw(batch_size, generator=generator))
+        assert (beta is None) == (self.priorities is None), (beta, self.layout.priorities)
+        batch = self.gather(self.draw(batch_size, generator=generator))
+        if self.priorities is None:
+            return batch
+        places = batch.index % self.layout.n_slots
+        return batch._replace(weight=self.priorities.weights(places, n=len(self), beta=beta))
+
+    def update_priorities(self, index: Tensor, errors: Tensor) -> None:
+        """Take in how wrong the learner was; names of what is no longer held are passed over.
+
+        Args:
+            index: (B,) int64 names, of one or several batches.
+            errors: (B,) temporal-difference errors, of any sign.
+        """
+        assert self.priorities is not None, "the layout has no priorities"
+        device = self.place.device
+        index = index.to(device)
+        is_held = index >= self._tail * self.layout.n_envs
+        places = torch.where(is_held, index % self.layout.n_slots, -1)
+        self.priorities.update(places, errors.to(device))
 
     def gather(self, index: Tensor) -> TransitionBatch:
         """Pick transitions by name.
@@ -242,7 +302,10 @@ class TransitionBuffer:
         Args:
             index: (B,) int64 names from `draw`, of transitions that are still held.
         """
-        return gather_on_device(self, index.to(self.place.device))
+        index = index.to(self.place.device)
+        if self._compiled is None:
+            return gather_on_device(self, index)
+        return self._compiled(index, head=self._head, gamma=self.gamma, n_step=self.n_step)
 
     @property
     def head(self) -> int:
@@ -259,16 +322,22 @@ class TransitionBuffer:
         Raises:
             CheckpointError: The file is missing, damaged, or of another layout.
         """
-        counters = load_arrays(path, self.layout.describe(), self._restore_counters, self._arrays)
-        del counters
+        load_arrays(path, self.layout.describe(), self._restore_counters, self._arrays)
+        if self.priorities is not None:
+            self.priorities.tree.refresh(0, self.layout.n_slots)
         self._has_begun = True
 
-    def _counters(self) -> dict[str, int]:
-        return {"head": self._head, "tail": self._tail, "n_finals": self._n_finals}
+    def _counters(self) -> dict[str, Any]:
+        counters = {"head": self._head, "tail": self._tail, "n_finals": self._n_finals}
+        if self.priorities is not None:
+            counters["highest_priority"] = float(self.priorities.highest)
+        return counters
 
-    def _restore_counters(self, counters: dict[str, int]) -> None:
+    def _restore_counters(self, counters: dict[str, Any]) -> None:
         self._head, self._tail = counters["head"], counters["tail"]
         self._n_finals = counters["n_finals"]
+        if self.priorities is not None:
+            self.priorities.highest.fill_(counters["highest_priority"])
 
     def _arrays(self) -> dict[str, Tensor]:
         """Return views of what has been written, by name."""
@@ -280,6 +349,8 @@ class TransitionBuffer:
             "ending": self.ending[:n_rows],
             "step_of_final": torch.from_numpy(self._step_of_final)[:n_finals],
         }
+        if self.priorities is not None:
+            arrays["weight"] = self.priorities.tree.leaves[: n_rows * self.layout.n_envs]
         for key, store in self.frames.items():
             arrays[f"observation.{key}"] = store.ring[:n_rows]
             arrays[f"final.{key}"] = store.finals[:n_finals]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from utils.buffers.discounts import discount_powers
 from utils.buffers.observation_leaves import assemble
 from utils.buffers.transition_batch import TransitionBatch
 
@@ -54,14 +55,6 @@ def gather_on_device(buffer: TransitionBuffer, index: Tensor) -> TransitionBatch
         truncated=end < 0,
         index=index,
     )
-
-
-def discount_powers(gamma: float, n: int) -> list[float]:
-    """Return gamma^0 to gamma^n, each the one before times gamma."""
-    powers = [1.0]
-    for _ in range(n):
-        powers.append(powers[-1] * gamma)
-    return powers
 
 
 def _observation(

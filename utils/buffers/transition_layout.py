@@ -10,8 +10,7 @@ import gymnasium as gym
 import torch
 
 from utils.buffers.observation_leaves import Leaf, observation_leaves
-from utils.buffers.priorities import Priorities
-from utils.buffers.sum_tree import tree_bytes
+from utils.buffers.priorities import Priorities, priority_bytes
 from utils.spaces import space_to_dict, torch_dtype
 
 _CHEAP_BYTES = 64 * 2**20
@@ -88,7 +87,7 @@ class TransitionLayout:
         action = math.prod(self.action_shape) * self.action_dtype.itemsize
         reward_and_ending = 4 + 4
         step_of_final = 8
-        tree = 0 if self.priorities is None else tree_bytes(self.n_slots)
+        tree = 0 if self.priorities is None else priority_bytes(self.n_slots)
         return (
             self.n_slots * (frame + action + reward_and_ending)
             + n_finals * (frame + step_of_final)

@@ -1,0 +1,81 @@
+"""Compiled prioritised sampling; `PriorityIndex` has the equations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gym_envs.numba_settings import njit
+from utils.buffers.sum_tree_kernels import FAN_OUT, find_leaves, write_leaves
+
+
+@njit(cache=True, nogil=True)
+def find_total(nodes, offsets):
+    """Return the sum of all weights; see `refresh_range` for the arguments."""
+    total = 0.0
+    for i in range(FAN_OUT):
+        total += nodes[offsets[-1] + i]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def draw_places(nodes, offsets, uniform):
+    """Draw one place from each of B ranges of equal mass.
+
+    Args:
+        nodes: See `refresh_range`.
+        offsets: See `refresh_range`.
+        uniform: (B,) float64 in [0, 1).
+
+    Returns:
+        (B,) int64
+    """
+    n = len(uniform)
+    step = find_total(nodes, offsets) / n
+    mass = np.empty(n)
+    for b in range(n):
+        mass[b] = (b + uniform[b]) * step
+    return find_leaves(nodes, offsets, mass)
+
+
+@njit(cache=True, nogil=True)
+def weigh_places(nodes, offsets, places, n, beta, weights):
+    """Write importance weights.
+
+    Args:
+        nodes: See `refresh_range`.
+        offsets: See `refresh_range`.
+        places: (B,) int64
+        n: Number of places that can be drawn.
+        beta: In [0, 1].
+        weights: (B,) float32 is written.
+    """
+    total = find_total(nodes, offsets)
+    exact = np.empty(len(places))
+    for b in range(len(places)):
+        exact[b] = (n * (nodes[places[b]] / total)) ** -beta
+    weights[:] = exact / exact.max()
+
+
+@njit(cache=True, nogil=True)
+def update_places(nodes, offsets, places, errors, least_priority, alpha, highest):
+    """Take in how wrong the learner was.
+
+    Args:
+        nodes: See `refresh_range`.
+        offsets: See `refresh_range`.
+        places: (B,) int64, below 0 where nothing is held any more.
+        errors: (B,) float64
+        least_priority: Added to each error's size.
+        alpha: Exponent.
+        highest: () float64 is raised.
+    """
+    leaves = np.empty(len(places), np.int64)
+    weights = np.empty(len(places))
+    n = 0
+    for b in range(len(places)):
+        if places[b] >= 0:
+            priority = abs(errors[b]) + least_priority
+            highest[()] = max(highest[()], priority)
+            leaves[n], weights[n] = places[b], priority**alpha
+            n += 1
+    write_leaves(nodes, offsets, leaves[:n], weights[:n])

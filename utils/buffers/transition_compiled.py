@@ -1,0 +1,93 @@
+"""Picking transitions in ordinary memory with one compiled call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from utils.buffers.discounts import discount_powers
+from utils.buffers.frame_store import FrameStore
+from utils.buffers.observation_leaves import assemble
+from utils.buffers.transition_batch import TransitionBatch
+from utils.buffers.transition_kernels import gather
+
+
+class CompiledGather:
+    """Knows where a buffer's arrays lie, which never move."""
+
+    def __init__(
+        self,
+        frames: Mapping[str, FrameStore],
+        *,
+        action: Tensor,
+        reward: Tensor,
+        ending: Tensor,
+    ) -> None:
+        """Note the addresses; who calls keeps the arrays alive.
+
+        Args:
+            frames: Of each leaf of the observations.
+            action: (n_rows, N, ...)
+            reward: (n_rows, N) float32
+            ending: (n_rows, N) int32
+        """
+        self._n_rows, self._n_envs = reward.shape
+        self._frames = frames
+        self._action = action
+        self._rewards, self._endings = reward.numpy().reshape(-1), ending.numpy().reshape(-1)
+        self._fields = np.array(
+            [
+                (store.flat.data_ptr(), store.leaf.frame_bytes, store.leaf.n_stacked)
+                for store in frames.values()
+            ],
+            dtype=np.int64,
+        )
+        self._action_bytes = action[0, 0].numel() * action.element_size()
+        self._powers: tuple[tuple[float, int], np.ndarray] = ((0.0, 0), np.ones(1))
+
+    def __call__(self, index: Tensor, *, head: int, gamma: float, n_step: int) -> TransitionBatch:
+        """Pick transitions by name; see `TransitionBuffer.gather`."""
+        n = len(index)
+        action = torch.empty((n, *self._action.shape[2:]), dtype=self._action.dtype)
+        outcome = torch.empty((2, n))
+        flags = torch.empty((2, n), dtype=torch.bool)
+        first, following, targets = {}, {}, []
+        for key, store in self._frames.items():
+            shape, dtype = (n, *store.leaf.shape), store.leaf.dtype
+            first[key] = torch.empty(shape, dtype=dtype)
+            following[key] = torch.empty(shape, dtype=dtype)
+            targets.append((first[key].data_ptr(), following[key].data_ptr()))
+        gather(
+            index.numpy(),
+            self._n_envs,
+            self._n_rows,
+            head,
+            self._find_powers(gamma, n_step),
+            self._rewards,
+            self._endings,
+            outcome.numpy(),
+            flags.numpy(),
+            self._fields,
+            np.array(targets, dtype=np.int64),
+            np.array((self._action.data_ptr(), self._action_bytes, action.data_ptr())),
+        )
+        reward, discount = outcome.unbind()
+        terminated, truncated = flags.unbind()
+        return TransitionBatch(
+            observation=assemble(first),
+            action=action,
+            reward=reward,
+            next_observation=assemble(following),
+            discount=discount,
+            terminated=terminated,
+            truncated=truncated,
+            index=index,
+        )
+
+    def _find_powers(self, gamma: float, n_step: int) -> np.ndarray:
+        if self._powers[0] != (gamma, n_step):
+            self._powers = ((gamma, n_step), np.array(discount_powers(gamma, n_step)))
+        return self._powers[1]
