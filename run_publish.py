@@ -1,0 +1,27 @@
+"""Publish a trained policy on the Hugging Face Hub: `python run_publish.py --run-id @last`."""
+
+from __future__ import annotations
+
+import sys
+
+from utils.errors import exit_on_user_error
+from utils.lazy_imports import collector_paused, postpone_library_parts
+from utils.publishing import parse_publish_args, plan_publication
+
+
+def main() -> int:
+    """Parse the command line, find the run, judge, film and publish its policy."""
+    # Mistakes about runs and options are told before anything heavy is imported.
+    plan = plan_publication(parse_publish_args(sys.argv[1:]))
+    with collector_paused():
+        postpone_library_parts()
+
+        from agents.loading import load_policy
+        from utils.publishing.publication import publish
+
+    publish(plan, load_policy)
+    return 0
+
+
+if __name__ == "__main__":
+    exit_on_user_error(main)

@@ -1,0 +1,243 @@
+"""The model card: the README of a repository, with the front matter that the Hub reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from utils.config import Config
+from utils.environment.families.table import family_of
+from utils.publishing.names import CARD, CONFIG, ONNX, RESULTS, VIDEO, WEIGHTS
+from utils.publishing.replay import Replay
+from utils.publishing.results import PublishedResults
+from utils.reports.sections import markdown_table, settings_section
+
+LIBRARY = "gymnasium-solver"
+
+_FILES = {
+    WEIGHTS: "weights and normaliser statistics; its head holds spaces and counters as text",
+    CONFIG: "every setting; it alone rebuilds environment, wrappers and networks",
+    RESULTS: "each episode's seed, return and length, and the versions it was played with",
+    VIDEO: "the film of one episode",
+    ONNX: "the policy as a program of its own, normaliser inside",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CardFacts:
+    """All that a card tells."""
+
+    repo_id: str
+    config: Config
+    """As it is published."""
+    results: PublishedResults
+    replay: Replay | None
+    timesteps: int
+    onnx: Mapping[str, Any] | None
+    """What the ONNX model says about itself (see `describe_program`); None without one."""
+
+
+def write_card(facts: CardFacts) -> str:
+    """Return the card as Markdown with front matter."""
+    parts = [
+        _front_matter(facts),
+        f"# {_algorithm(facts)} on {facts.config.env_id}",
+        _introduction(facts),
+        "## Results",
+        _results(facts),
+        "## Use",
+        _usage(facts),
+        *(["### Without this project", _onnx_usage(facts)] if facts.onnx else []),
+        "## Files",
+        _files(facts),
+        "## Training",
+        _training(facts),
+    ]
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def _algorithm(facts: CardFacts) -> str:
+    return facts.config.algo_id.upper()
+
+
+def _front_matter(facts: CardFacts) -> str:
+    env_id = facts.config.env_id.rpartition(":")[2]
+    metric = {
+        "type": "mean_reward",
+        "name": "mean_reward",
+        "value": facts.results.mean_reward,
+        "verified": False,
+    }
+    result = {
+        "task": {"type": "reinforcement-learning", "name": "reinforcement-learning"},
+        "dataset": {"name": env_id, "type": env_id},
+        "metrics": [metric],
+    }
+    matter = {
+        "library_name": LIBRARY,
+        "pipeline_tag": "reinforcement-learning",
+        "tags": [
+            env_id,
+            facts.config.algo_id,
+            "deep-reinforcement-learning",
+            "reinforcement-learning",
+            "custom-implementation",
+            "gymnasium",
+        ],
+        "model-index": [{"name": _algorithm(facts), "results": [result]}],
+    }
+    text = yaml.safe_dump(matter, sort_keys=False, allow_unicode=True, width=1000)
+    return f"---\n{text}---"
+
+
+def _introduction(facts: CardFacts) -> str:
+    config = facts.config
+    task = config.spec.summary.rstrip(".")
+    task = f" ({task[0].lower()}{task[1:]})" if task else ""
+    lines = [
+        f"A policy for `{config.env_id}`{task}, trained with {_algorithm(facts)} by "
+        f"{LIBRARY} for {facts.timesteps:,} environment steps."
+    ]
+    replay = facts.replay
+    if replay is None:
+        lines.append("There is no video of it.")
+    else:
+        episode = replay.episode
+        part = "its first" if episode.end == "cut" else "all"
+        end = "so far" if episode.end == "cut" else "in all"
+        lines.append(
+            f"[{VIDEO}]({VIDEO}) shows the episode with seed {episode.seed}: {part} "
+            f"{episode.length:,} steps, return {episode.episode_return:,.2f} {end}."
+        )
+    return "\n".join(lines)
+
+
+def _results(facts: CardFacts) -> str:
+    results, config = facts.results, facts.config
+    n = len(results.episodes)
+    how = "most likely (greedy)" if results.is_deterministic else "sampled"
+    lengths = [episode.length for episode in results.episodes]
+    table = markdown_table(
+        ("mean return", "lowest", "highest", "mean length", "episodes", "actions"),
+        [
+            (
+                results.mean_reward,
+                f"{min(results.returns):,.2f}",
+                f"{max(results.returns):,.2f}",
+                f"{sum(lengths) / n:,.1f}",
+                n,
+                how,
+            )
+        ],
+    )
+    lines = [
+        table,
+        "",
+        f"Mean and standard deviation of the raw, undiscounted returns of {n} whole episodes with "
+        f"the seeds {results.seed} to {results.seed + n - 1}, which the policy had never met. "
+        f"[{RESULTS}]({RESULTS}) has each of them.",
+    ]
+    if config.spec.solved_threshold is not None:
+        lines.append(
+            f"The task counts as solved at a mean return of {config.spec.solved_threshold:g}."
+        )
+    return "\n".join(lines)
+
+
+def _usage(facts: CardFacts) -> str:
+    results, repo_id = facts.results, facts.repo_id
+    how = "--deterministic" if results.is_deterministic else "--sampled"
+    limit = "" if results.max_steps is None else f" --max-steps {results.max_steps}"
+    extras = ",".join(sorted({"hub", *_needed_extras(facts.config)}))
+    return "\n".join(
+        [
+            f"In a checkout of {LIBRARY}, installed with `pip install -e '.[{extras}]'`:",
+            "",
+            "```bash",
+            "# watch it: a window, or a video where there is no display",
+            f"python run_play.py --repo {repo_id} --episodes 5 --seed 7",
+            "# the results above, episode by episode",
+            f"python run_play.py --repo {repo_id} --episodes {len(results.episodes)} "
+            f"--seed {results.seed} {how}{limit} --render none",
+            "```",
+            "",
+            "Settings and weights are read as data (JSON, safetensors); no code comes with them.",
+        ]
+    )
+
+
+def _needed_extras(config: Config) -> set[str]:
+    family = family_of(config.env_id)
+    extras = {family.extra} if family.extra else set()
+    return extras | ({"image"} if config.resize_obs else set())
+
+
+def _onnx_usage(facts: CardFacts) -> str:
+    assert facts.onnx is not None
+    arrays = [
+        f'    "{name}": np.{_maker(name)}('
+        f"{(1, *entry['shape'][1:])!r}, np.{_dtype(entry['dtype'])}),"
+        for name, entry in facts.onnx["inputs"].items()
+    ]
+    rows = [
+        (f"`{name}`", kind, entry["dtype"], ", ".join(map(str, entry["shape"])), meaning(entry))
+        for kind, names in (("in", "inputs"), ("out", "outputs"))
+        for name, entry in facts.onnx[names].items()
+    ]
+    return "\n".join(
+        [
+            "```python",
+            "import numpy as np",
+            "import onnxruntime",
+            "from huggingface_hub import hf_hub_download",
+            "",
+            f'path = hf_hub_download("{facts.repo_id}", "{ONNX}")',
+            "session = onnxruntime.InferenceSession(path)",
+            "inputs = {",
+            *arrays,
+            "}",
+            "names = [output.name for output in session.get_outputs()]",
+            "outputs = dict(zip(names, session.run(None, inputs)))",
+            'print(outputs["action"])',
+            "```",
+            "",
+            markdown_table(("name", "", "type", "shape", "meaning"), rows),
+        ]
+    )
+
+
+def meaning(entry: Mapping[str, Any]) -> str:
+    """Return what an input or output of a program means; empty where that is not known."""
+    return str(entry.get("meaning", ""))
+
+
+def _maker(name: str) -> str:
+    return "ones" if name == "action_mask" else "zeros"
+
+
+def _dtype(name: str) -> str:
+    return "bool_" if name == "bool" else name
+
+
+def _files(facts: CardFacts) -> str:
+    left_out = set()
+    if facts.replay is None:
+        left_out.add(VIDEO)
+    if facts.onnx is None:
+        left_out.add(ONNX)
+    rows = [(f"`{name}`", text) for name, text in _FILES.items() if name not in left_out]
+    return markdown_table(("file", "what"), [(f"`{CARD}`", "this card"), *rows])
+
+
+def _training(facts: CardFacts) -> str:
+    config = facts.config
+    return "\n".join(
+        [
+            f"Config `{config.config_id}`, seed {config.seed}.",
+            "",
+            settings_section(config),
+        ]
+    )

@@ -1,0 +1,97 @@
+"""One publication from the run to the Hub, told as it goes."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import TextIO
+
+from utils.publishing.folder import LoadPolicy, Publication, write_publication
+from utils.publishing.hub import Hub
+from utils.publishing.names import default_name
+from utils.publishing.plan import PublishPlan
+from utils.storage import storage_errors
+
+_NOBODY = "your-name"
+
+
+def publish(plan: PublishPlan, load_policy: LoadPolicy, *, stream: TextIO | None = None) -> None:
+    """Publish a policy, or write what would be published.
+
+    The login comes first, so that a wrong token costs no time; nothing is sent before everything is
+    ready.
+
+    Args:
+        plan: What to publish.
+        load_policy: See `LoadPolicy`.
+        stream: Where the text goes; standard output if None.
+
+    Raises:
+        UserError: It was not published, and nothing half-made is left.
+    """
+    stream = stream or sys.stdout
+    if plan.args.is_dry_run:
+        _write_only(plan, load_policy, stream)
+        return
+    hub = Hub()
+    user = hub.log_in()
+    repo_id = plan.args.repo_id or _repo_id(user, plan)
+    with tempfile.TemporaryDirectory(prefix="publish-") as folder:
+        made = write_publication(
+            plan, Path(folder), repo_id=repo_id, token=hub.token, load_policy=load_policy
+        )
+        _tell(plan, made, stream)
+        upload = hub.upload(
+            repo_id,
+            made.files,
+            is_private=plan.args.is_private,
+            summary=f"{plan.config.config_id}: mean_reward {made.results.mean_reward}",
+        )
+    if upload.is_new:
+        print(f"published {upload.url} (commit {upload.commit[:7]})", file=stream)
+    else:
+        print(f"{upload.url} holds all of this already: no commit was made", file=stream)
+    print(f"play it with  python run_play.py --repo {repo_id}", file=stream)
+
+
+def _write_only(plan: PublishPlan, load_policy: LoadPolicy, stream: TextIO) -> None:
+    repo_id = plan.args.repo_id or _repo_id(_NOBODY, plan)
+    with storage_errors(plan.output):
+        folder = Path(tempfile.mkdtemp(prefix=".publish-", dir=plan.output.absolute().parent))
+    try:
+        made = write_publication(plan, folder, repo_id=repo_id, token=None, load_policy=load_policy)
+        _tell(plan, made, stream)
+        with storage_errors(plan.output):
+            folder.chmod(0o755)
+            shutil.rmtree(plan.output, ignore_errors=True)
+            folder.rename(plan.output)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    print(f"dry run: written to {plan.output}, to be {repo_id}; nothing was sent", file=stream)
+
+
+def _repo_id(user: str, plan: PublishPlan) -> str:
+    return f"{user}/{default_name(plan.config.env_id, plan.config.algo_id)}"
+
+
+def _tell(plan: PublishPlan, made: Publication, stream: TextIO) -> None:
+    results = made.results
+    how = "greedy" if results.is_deterministic else "sampled"
+    n = len(results.episodes)
+    lines = [
+        f"{plan.config.config_id}, run {plan.run.id}, {plan.checkpoint.stem}",
+        f"mean_reward {results.mean_reward} ({n} fresh episodes, seeds {results.seed} to "
+        f"{results.seed + n - 1}, {how} actions)",
+        *(f"note: {note}" for note in made.notes),
+        *(f"  {name:18}{_size(path.stat().st_size):>10}" for name, path in made.files.items()),
+    ]
+    print("\n".join(lines), file=stream, flush=True)
+
+
+def _size(n_bytes: int) -> str:
+    for unit, size in (("MB", 1e6), ("kB", 1e3)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:,.1f} {unit}"
+    return f"{n_bytes} B"
