@@ -61,7 +61,7 @@ def load_arrays(
     layout: Mapping[str, Any],
     restore_counters: Callable[[Counters], None],
     find_arrays: Callable[[], Mapping[str, Tensor]],
-) -> Counters:
+) -> None:
     """Read arrays into place.
 
     Args:
@@ -71,7 +71,8 @@ def load_arrays(
         find_arrays: Returns the contiguous tensors to read into, as they were saved.
 
     Raises:
-        CheckpointError: The file is missing, damaged, or of another layout.
+        CheckpointError: The file is missing, damaged, or of another layout. Of a damaged file some
+            arrays may have been read.
     """
     try:
         with path.open("rb") as file:
@@ -81,9 +82,10 @@ def load_arrays(
             for name, array in find_arrays().items():
                 for piece in _pieces(array):
                     _read_piece(path, name, file, piece)
+            if file.read(1):
+                raise CheckpointError(f"'{path}' is damaged: it goes on after its end")
     except OSError as error:
         raise CheckpointError(f"cannot read '{path}': {error.strerror or error}") from error
-    return header["counters"]
 
 
 def _read_header(path: Path, file: BinaryIO) -> dict[str, Any]:
@@ -91,7 +93,7 @@ def _read_header(path: Path, file: BinaryIO) -> dict[str, Any]:
     if not start.startswith(_MAGIC) or len(start) < len(_MAGIC) + _LENGTH.size:
         raise CheckpointError(f"'{path}' is not a saved buffer")
     (length,) = _LENGTH.unpack(start[len(_MAGIC) :])
-    content = file.read(length)
+    content = file.read(min(length, path.stat().st_size))
     if len(content) < length or _stored_checksum(file) != zlib.crc32(content):
         raise CheckpointError(f"'{path}' is damaged: its header")
     return json.loads(content)
