@@ -12,11 +12,11 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from utils.keyboard.debugging import is_in_debugger
 from utils.keyboard.terminal_mode import KeyMode
 
 _BACKGROUND_SECONDS = 0.5
 """How often a program in the background looks whether it came to the foreground."""
+_DEBUGGER_EVENTS = ("builtins.breakpoint", "pdb.Pdb")
 _CHUNK_BYTES = 256
 
 
@@ -40,7 +40,8 @@ class Keyboard:
     While it is open the terminal shows no typed letters and hands them out at once; Ctrl-C, Ctrl-Z
     and Ctrl-\ do what they always do. The terminal is as it was after `close`, at the end of the
     program and while it is stopped by Ctrl-Z. A program in the background reads nothing, and
-    begins when it comes to the foreground. Keys that are meant for a debugger are left to it.
+    begins when it comes to the foreground. It closes when a debugger is called (`breakpoint()`,
+    pdb), which wants the keys itself.
     """
 
     def __init__(self, *, on_return: Callable[[], None] = lambda: None) -> None:
@@ -57,6 +58,7 @@ class Keyboard:
         self._wake = -1
         self._process = -1
         self._previous_stop: Any = None
+        self._is_audited = False
 
     @property
     def is_open(self) -> bool:
@@ -75,6 +77,9 @@ class Keyboard:
         self._mode = KeyMode(sys.stdin.fileno())
         self._previous_stop = signal.signal(signal.SIGTSTP, self._leave_for_shell)
         atexit.register(self.close)
+        if not self._is_audited:
+            sys.addaudithook(self._make_way_for_debugger)  # stays until the program ends
+            self._is_audited = True
         self._mode.enter()
         woken, self._wake = os.pipe()
         self._thread = threading.Thread(
@@ -117,9 +122,6 @@ class Keyboard:
         if not mode.is_in_foreground():
             mode.forget()
             return
-        if is_in_debugger(threading.main_thread()):
-            self.close()
-            return
         try:
             typed = os.read(mode.descriptor, _CHUNK_BYTES).decode(errors="replace")
         except OSError:
@@ -130,6 +132,11 @@ class Keyboard:
             self._on_key(typed[0])
         elif not typed:  # the terminal is gone
             mode.forget()
+
+    def _make_way_for_debugger(self, event: str, arguments: tuple[Any, ...]) -> None:
+        del arguments
+        if event in _DEBUGGER_EVENTS:
+            self.close()
 
     def _leave_for_shell(self, number: int, frame: FrameType | None) -> None:
         """Give the terminal to the shell, stop as Ctrl-Z says, and take it back afterwards."""
