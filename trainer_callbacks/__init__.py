@@ -1,7 +1,7 @@
 """What happens around training: metrics, evaluation, saving, stopping; one callback per file.
 
 Callbacks act in the order of the trainer's list. These depend on it: HyperparameterScheduler,
-WarmupEval, RunControl, VideoLogger, DispatchMetrics, MonitorMetrics, EarlyStopping,
+WarmupEval, RunControl, VideoLogger, TrackResults, DispatchMetrics, MonitorMetrics, EarlyStopping,
 ModelCheckpoint.
 """
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from trainer_callbacks.model_checkpoint import ModelCheckpoint
     from trainer_callbacks.monitor_metrics import MonitorMetrics
     from trainer_callbacks.run_control import RunControl
+    from trainer_callbacks.track_results import TrackResults
     from trainer_callbacks.video_logger import VideoLogger
     from trainer_callbacks.warmup_eval import WarmupEval
 
@@ -27,6 +28,7 @@ __all__ = [
     "ModelCheckpoint",
     "MonitorMetrics",
     "RunControl",
+    "TrackResults",
     "VideoLogger",
     "WarmupEval",
 ]
@@ -38,6 +40,7 @@ _MODULES = {
     "ModelCheckpoint": "model_checkpoint",
     "MonitorMetrics": "monitor_metrics",
     "RunControl": "run_control",
+    "TrackResults": "track_results",
     "VideoLogger": "video_logger",
     "WarmupEval": "warmup_eval",
 }

@@ -13,8 +13,10 @@ from trainer_callbacks.hyperparameter_scheduler import HyperparameterScheduler
 from trainer_callbacks.model_checkpoint import ModelCheckpoint
 from trainer_callbacks.monitor_metrics import MonitorMetrics
 from trainer_callbacks.run_control import RunControl, Tell
+from trainer_callbacks.track_results import TrackResults
 from trainer_callbacks.video_logger import VideoLogger
 from trainer_callbacks.warmup_eval import WarmupEval
+from utils.errors import UserError
 from utils.keyboard import Keyboard
 from utils.loggers import (
     ConsoleHandler,
@@ -24,7 +26,10 @@ from utils.loggers import (
     LogWriter,
     TensorBoardWriter,
     Title,
+    Tracker,
+    TrackioWriter,
     WandbWriter,
+    read_jsonl,
 )
 from utils.run import Run
 
@@ -73,32 +78,70 @@ def build_callbacks(
     writers: list[LogWriter] = [CsvWriter(run.metrics_csv), JsonlWriter(run.metrics_jsonl)]
     if console is not None:
         writers.append(console)
-    if config.tensorboard:
-        writers.append(TensorBoardWriter(run.path / "tensorboard", first_timestep=first_timestep))
-    if config.wandb:
-        writers.append(
-            WandbWriter(
-                project=config.wandb_project,
-                run_id=run.id,
-                run_dir=run.path,
-                config_dict=config.to_dict(),
-            )
-        )
+    trackers = build_trackers(config, run, first_timestep=first_timestep)
+    writers += trackers
     checkpoint = ModelCheckpoint()
     callbacks = [
         HyperparameterScheduler(),
         WarmupEval(),
         RunControl(checkpoint, keyboard=keyboard, tell=tell),
-        VideoLogger([writer for writer in writers if isinstance(writer, WandbWriter)]),
+        VideoLogger(trackers),
+        TrackResults(trackers),
         DispatchMetrics(writers),
-        MonitorMetrics([] if console is None else [console]),
+        MonitorMetrics([*trackers, *([] if console is None else [console])]),
         EarlyStopping(reward_threshold=reward_threshold),
         checkpoint,
     ]
     return [callback for callback in callbacks if _has_work(callback, config)]
 
 
+def build_trackers(config: Any, run: Run, *, first_timestep: int = 0) -> list[Tracker]:
+    """Build the trackers that a config asks for; any of them may be used together.
+
+    Args:
+        config: Frozen config.
+        run: The run that they show.
+        first_timestep: Where the run stands: 0, or the timesteps of a resumed run.
+
+    Raises:
+        UserError: One of them is not installed or cannot start; those before it are closed.
+    """
+    trackers: list[Tracker] = []
+    config_dict = config.to_dict()
+    rows = read_jsonl(run.metrics_jsonl) if first_timestep else []
+    past = {"logged_epochs": rows[-1]["epoch"] if rows else 0}
+    try:
+        if config.tensorboard:
+            folder = run.path / "tensorboard"
+            trackers.append(
+                TensorBoardWriter(folder, config_dict=config_dict, first_timestep=first_timestep)
+            )
+        if config.trackio:
+            project = config.trackio_project
+            trackers.append(
+                TrackioWriter(project=project, run_id=run.id, config_dict=config_dict, **past)
+            )
+        if config.wandb:
+            project = config.wandb_project
+            trackers.append(
+                WandbWriter(
+                    project=project,
+                    run_id=run.id,
+                    run_dir=run.path,
+                    config_dict=config_dict,
+                    **past,
+                )
+            )
+    except UserError:
+        for tracker in trackers:
+            tracker.close()
+        raise
+    return trackers
+
+
 def _has_work(callback: Callback, config: Any) -> bool:
+    if isinstance(callback, TrackResults):
+        return bool(config.tensorboard or config.trackio or config.wandb)
     if isinstance(callback, VideoLogger):
         return config.video == "last" or (config.video != "none" and config.evaluates)
     return config.evaluates or not isinstance(callback, WarmupEval)

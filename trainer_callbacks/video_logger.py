@@ -15,6 +15,7 @@ from typing_extensions import override
 
 from utils.checkpoints import load_checkpoint
 from utils.errors import ConfigError, EnvironmentFailedError, MissingDependencyError, StorageError
+from utils.metrics import Counters
 from utils.playback.environment import RenderError
 from utils.playback.film import film_episode
 from utils.seeding import derive_seed, global_generator_state, set_global_generator_state
@@ -90,16 +91,15 @@ class VideoLogger(Callback):
         mode = pl_module.config.video
         is_due = self._clock() - self._filmed_at >= self._seconds_between
         if (mode == "every" and is_evaluated) or (mode == "best" and is_best and is_due):
-            self._film(pl_module, pl_module.policy, epoch=pl_module.counters.epoch)
+            self._film(pl_module, pl_module.policy, pl_module.counters)
 
     @override
     def on_fit_end(self, trainer: Trainer, pl_module: Any) -> None:
         # Not on_train_end: by now the last checkpoint is written, whatever happens here.
         if pl_module.is_interrupted:
             return
-        counters = pl_module.counters
         if pl_module.config.video == "last":
-            self._film(pl_module, pl_module.policy, epoch=counters.epoch)
+            self._film(pl_module, pl_module.policy, pl_module.counters)
         elif pl_module.config.video == "best":
             checkpoint = pl_module.run.checkpoint("@best")
             if not video_path(pl_module.run, checkpoint).exists():
@@ -109,12 +109,12 @@ class VideoLogger(Callback):
         state = load_checkpoint(checkpoint)
         policy = copy.deepcopy(agent.policy)
         policy.load_state_dict(state["policy"])
-        self._film(agent, policy, epoch=state["counters"]["epoch"])
+        self._film(agent, policy, Counters.from_dict(state["counters"]))
 
-    def _film(self, agent: Any, policy: Any, *, epoch: int) -> None:
+    def _film(self, agent: Any, policy: Any, counters: Counters) -> None:
         if self._has_failed:
             return
-        config = agent.config
+        config, epoch = agent.config, counters.epoch
         path = agent.run.videos_dir / f"epoch={epoch:02}.mp4"
         generators = global_generator_state()
         try:
@@ -134,7 +134,7 @@ class VideoLogger(Callback):
             set_global_generator_state(generators)
         self._filmed_at = self._clock()
         for writer in self._writers:
-            writer.write_video(path, timesteps=agent.counters.timesteps)
+            writer.write_video(path, timesteps=counters.timesteps)
 
 
 def video_path(run: Any, checkpoint: Path) -> Path:

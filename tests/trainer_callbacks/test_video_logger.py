@@ -11,6 +11,7 @@ from tests.helpers.policies import build_linear_policy
 from trainer_callbacks import video_logger
 from trainer_callbacks.video_logger import VideoLogger
 from utils.checkpoints import point, save_checkpoint
+from utils.metrics import Counters
 from utils.playback.environment import build_playback_env
 
 
@@ -41,7 +42,7 @@ class Training:
             config=config,
             run=make_run(runs_dir, config, states=[], best=None),
             policy=build_linear_policy(env),
-            counters=SimpleNamespace(epoch=0, timesteps=0),
+            counters=Counters(),
             n_evaluations=0,
             best_return=None,
             compute_device=torch.device("cpu"),
@@ -66,7 +67,7 @@ class Training:
     def save(self, *, is_best):
         folder = self.agent.run.checkpoints_dir
         path = folder / f"epoch={self.agent.counters.epoch:02}.ckpt"
-        counters = {"epoch": self.agent.counters.epoch}
+        counters = self.agent.counters.to_dict()
         save_checkpoint(path, {"policy": self.agent.policy.state_dict(), "counters": counters})
         for name in ("last", "best") if is_best else ("last",):
             point(folder, name, path)
@@ -207,3 +208,12 @@ def test_a_film_is_cut_at_its_step_limit(tmp_path):
     training.end()
     with av.open(str(training.agent.run.videos_dir / "epoch=01.mp4")) as container:
         assert len(list(container.decode(video=0))) == 4
+
+
+def test_a_film_of_the_best_policy_is_told_at_the_timesteps_of_its_checkpoint(tmp_path):
+    writer = FakeWriter()
+    training = Training(tmp_path, video="best", writers=[writer])
+    training.epoch(5.0)
+    training.epoch(1.0)
+    training.end()
+    assert writer.videos == [("epoch=01.mp4", 16)]

@@ -36,7 +36,8 @@ def find_variant(config_id: str, *, config_dir: Path) -> tuple[EnvironmentFile, 
     """Find the file and the variant that a config id names.
 
     Args:
-        config_id: `<env>:<variant>`; the environment may contain slashes.
+        config_id: `<env>:<variant>`; the environment may contain slashes. Or the path of a config
+            file in place of the environment, such as `tuned/CartPole-v1.yaml:ppo`.
         config_dir: Folder of the config files.
 
     Returns:
@@ -49,13 +50,9 @@ def find_variant(config_id: str, *, config_dir: Path) -> tuple[EnvironmentFile, 
     name, colon, variant = config_id.rpartition(":")
     if not colon:
         name, variant = config_id, ""
-    paths = {path.stem: path for path in config_dir.glob("*.yaml")}
-    stem = name.replace("/", "-")
     if not name:
         raise ConfigError(f"'{config_id}' is no config id: write <env>:<variant>")
-    if stem not in paths:
-        raise ConfigError(_unknown_environment(name, paths))
-    file = read_environment_file(paths[stem])
+    file = read_environment_file(_find_file(name, config_dir))
     if variant in file.variants:
         return file, variant
     known = ", ".join(file.config_ids) or "none"
@@ -63,6 +60,16 @@ def find_variant(config_id: str, *, config_dir: Path) -> tuple[EnvironmentFile, 
         raise ConfigError(f"config id '{config_id}' names no variant; there are: {known}")
     hint = did_you_mean(variant, file.variants)
     raise ConfigError(f"unknown variant '{variant}' of {file.name}{hint} (there are: {known})")
+
+
+def _find_file(name: str, config_dir: Path) -> Path:
+    if name.endswith(".yaml"):
+        return Path(name)
+    paths = {path.stem: path for path in config_dir.glob("*.yaml")}
+    stem = name.replace("/", "-")
+    if stem not in paths:
+        raise ConfigError(_unknown_environment(name, paths))
+    return paths[stem]
 
 
 def read_environment_file(path: Path) -> EnvironmentFile:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from utils.config.option_parser import OptionParser, whole_number
 from utils.config.overrides import Override, parse_override
-from utils.config.wandb_sweep import read_wandb_sweep
+from utils.config.problems import did_you_mean
+from utils.config.wandb_sweep import SweepTrial, is_sweep_trial, read_wandb_sweep
 from utils.errors import ConfigError, UserError
+
+TRACKERS = ("wandb", "trackio", "tensorboard")
 
 _EPILOG = """\
 examples:
@@ -29,7 +33,7 @@ class TrainArgs:
     config_id: str | None
     """`<env>:<variant>`; None only with `list_envs` or `resume`."""
     overrides: tuple[Override, ...]
-    """Settings of the W&B sweep, --set, --max-timesteps and --seed, for load_config."""
+    """Settings of the W&B sweep, --tracker, --set, --max-timesteps and --seed, for load_config."""
     quiet: bool
     """Print the result only."""
     list_envs: str | None
@@ -44,11 +48,17 @@ class TrainArgs:
     """Folder of the runs."""
 
 
-def parse_train_args(argv: Sequence[str] | None = None) -> TrainArgs:
+def parse_train_args(
+    argv: Sequence[str] | None = None, *, environ: Mapping[str, str] | None = None
+) -> TrainArgs:
     """Read the command line of `train.py`.
+
+    A process that a W&B sweep agent started takes the settings of its trial, with or without
+    `--wandb-sweep`.
 
     Args:
         argv: The arguments; None for those of the process.
+        environ: The environment variables; None for those of the process.
 
     Returns:
         What they ask for.
@@ -58,14 +68,20 @@ def parse_train_args(argv: Sequence[str] | None = None) -> TrainArgs:
             another; one line per problem.
         SystemExit: --help was asked for and printed.
     """
+    argv = sys.argv[1:] if argv is None else argv
+    trial, trial_problems = _read_trial(argv, os.environ if environ is None else environ)
+    if trial is not None:
+        argv = trial.without_arguments(argv)
     parser = _build_parser()
     given, problems = parser.read(argv)
+    if trial is not None and trial.config_id is not None:
+        given.config_id = given.config_id or trial.config_id
     if not problems:
         problems = _contradictions(given)
         is_clear = not problems
         problems += parser.faults
-        overrides, faults = _read_overrides(given)
-        problems += faults
+        overrides, faults = _read_overrides(given, trial)
+        problems += trial_problems + faults
         if problems and is_clear:
             problems += _config_problems(given, overrides)
     if problems:
@@ -112,6 +128,14 @@ def _build_parser() -> OptionParser:
         metavar="KEY=VALUE",
         help="change any setting; dots lead into blocks; may be repeated",
     )
+    parser.add_option(
+        "--tracker",
+        action="append",
+        type=_tracker_name,
+        default=[],
+        metavar="NAME",
+        help=f"also write to {', '.join(TRACKERS)}; may be repeated",
+    )
     parser.add_option("-q", "--quiet", action="store_true", help="no table, only the result")
     parser.add_option(
         "--list-envs",
@@ -156,6 +180,7 @@ def _contradictions(given: argparse.Namespace) -> list[str]:
             "--set": given.set,
             "--seed": given.seed is not None,
             "--debug": given.debug,
+            "--tracker": given.tracker,
             "--wandb-sweep": given.wandb_sweep,
         }
         problems += [
@@ -166,15 +191,40 @@ def _contradictions(given: argparse.Namespace) -> list[str]:
     return problems
 
 
-def _read_overrides(given: argparse.Namespace) -> tuple[list[Override], list[str]]:
+def _tracker_name(text: str) -> str:
+    if text not in TRACKERS:
+        hint = did_you_mean(text, TRACKERS)
+        raise argparse.ArgumentTypeError(f"unknown tracker{hint} (known: {', '.join(TRACKERS)})")
+    return text
+
+
+def _read_trial(
+    argv: Sequence[str], environ: Mapping[str, str]
+) -> tuple[SweepTrial | None, list[str]]:
+    """Return the trial of a sweep agent, or what is wrong with it; nothing when resuming."""
+    is_asked = "--wandb-sweep" in argv or "--wandb_sweep" in argv
+    is_resuming = any(word.partition("=")[0] == "--resume" for word in argv)
+    if is_resuming or not (is_asked or is_sweep_trial(environ)):
+        return None, []
+    try:
+        return read_wandb_sweep(environ), []
+    except ConfigError as error:
+        return None, [str(error)]
+
+
+def _read_overrides(
+    given: argparse.Namespace, trial: SweepTrial | None
+) -> tuple[list[Override], list[str]]:
     """Return the settings that can be read, and one line per setting that cannot."""
     overrides: list[Override] = []
     problems: list[str] = []
-    if given.wandb_sweep:
+    if trial is not None:
         try:
-            overrides += read_wandb_sweep(os.environ)
+            overrides += trial.overrides()
         except ConfigError as error:
             problems.append(str(error))
+    names = [name for name in given.tracker if name is not None]
+    overrides += [Override((name,), True, f"--tracker {name}") for name in names]
     for text in given.set:
         try:
             overrides.append(parse_override(text))

@@ -7,6 +7,8 @@ from utils.loggers.log_writer import LogWriter
 from utils.loggers.sparkline import sparkline
 from utils.loggers.table import Title
 from utils.loggers.tensorboard import TensorBoardWriter
+from utils.loggers.tracker import RunResult, Tracker
+from utils.loggers.trackio import TrackioWriter
 from utils.loggers.wandb import WandbWriter
 
 __all__ = [
@@ -15,8 +17,11 @@ __all__ = [
     "CsvWriter",
     "JsonlWriter",
     "LogWriter",
+    "RunResult",
     "TensorBoardWriter",
     "Title",
+    "Tracker",
+    "TrackioWriter",
     "WandbWriter",
     "read_jsonl",
     "sparkline",

@@ -1,10 +1,10 @@
-"""Metrics for Weights & Biases, an optional extra; offline when there is no key."""
+"""Weights & Biases, an optional extra: offline when there is no key, bounded in time at the end."""
 
 from __future__ import annotations
 
-import logging
 import netrc
 import os
+import shlex
 import urllib.parse
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,38 +13,53 @@ from typing import Any
 from typing_extensions import override
 
 from utils.errors import MissingDependencyError, UserError
-from utils.loggers.log_writer import TIMESTEPS_KEY, LogWriter
-
-_log = logging.getLogger("gymnasium_solver")
+from utils.loggers.log_writer import EPOCH_KEY, TIMESTEPS_KEY
+from utils.loggers.tracker import VIDEO_KEY, RunResult, Tracker, tell
+from utils.metrics.monitor import Alert
+from utils.storage import read_json, write_json
 
 _KEY_VARIABLES = ("WANDB_MODE", "WANDB_API_KEY", "WANDB_IDENTITY_TOKEN_FILE")
-_INIT_SECONDS = 20
-_FINISH_SECONDS = 10
+_SWEEP_VARIABLE = "WANDB_SWEEP_ID"
+_INIT_SECONDS = 20.0
+_UPLOAD_SECONDS = 5.0
+"""Wait for one checkpoint, beside the time that its size takes at `_UPLOAD_BYTES_PER_SECOND`."""
+_UPLOAD_BYTES_PER_SECOND = 1e6
+_FINISH_SECONDS = 8.0
+_ALERT_SECONDS = 300
+_KILLED = 255
+"""The exit code by which W&B shows a run as killed rather than failed."""
 
 
-class WandbWriter(LogWriter):
+class WandbWriter(Tracker):
     """Log one row per epoch; the declared step of every metric is the number of timesteps.
 
-    W&B itself prints nothing; where the run is to be found stands in the log.
-
-    W&B's own step only counts the calls, so that rows of a resumed run are never refused as older
-    than what is there.
+    W&B itself prints nothing; where the run is to be found is told in one line. W&B's own step only
+    counts the calls, so that rows of a resumed run are never refused as older than what is there;
+    rows that W&B has already are not sent again.
     """
 
     def __init__(
-        self, *, project: str, run_id: str, run_dir: Path, config_dict: Mapping[str, Any]
+        self,
+        *,
+        project: str,
+        run_id: str,
+        run_dir: Path,
+        config_dict: Mapping[str, Any],
+        logged_epochs: int = 0,
     ) -> None:
         """Start or continue the run in W&B; a run that a sweep has started is used as it is.
 
         Args:
-            project: Name of the project.
+            project: Name of the project; a sweep's own project wins.
             run_id: Name of the run's folder; resuming it continues the same W&B run.
-            run_dir: The run's folder; W&B keeps its files in it.
+            run_dir: The run's folder; W&B keeps its files in it, and `wandb.json` says which W&B
+                run it is.
             config_dict: The whole config as JSON values.
+            logged_epochs: For a resumed run the epochs whose rows were written before.
 
         Raises:
             MissingDependencyError: The package `wandb` is not installed.
-            UserError: W&B cannot be reached or refuses the key.
+            UserError: W&B refuses the key, the project or the run.
         """
         try:
             import wandb
@@ -52,55 +67,129 @@ class WandbWriter(LogWriter):
             raise MissingDependencyError(
                 "wandb", extra="wandb", needed_for="wandb: true"
             ) from error
-        settings = wandb.Settings(
-            init_timeout=_INIT_SECONDS,
-            finish_timeout=_FINISH_SECONDS,
-            finish_timeout_raises=False,
-            silent=True,
-        )
-        # Its own settings silence the run only; this also holds for what W&B itself has to say.
-        wandb.setup(settings=wandb.Settings(silent=True))
-        try:
-            self._run: Any = wandb.run or wandb.init(
-                project=project,
-                id=run_id,
-                name=run_id,
-                dir=str(run_dir),
-                config=dict(config_dict),
-                resume="allow",
-                mode=None if has_key() else "offline",
-                settings=settings,
-            )
-        except wandb.errors.Error as error:
-            raise UserError(
-                f"Weights & Biases cannot start: {error}; WANDB_MODE=offline keeps the data here"
-            ) from error
-        _log.info("W&B: %s", self._run.url or f"offline, in {self._run.settings.sync_dir}")
+        self._record_path = run_dir / "wandb.json"
+        known = read_json(self._record_path) or {}
+        options: dict[str, Any] = {
+            "dir": str(run_dir),
+            "name": run_id,
+            "group": os.environ.get("WANDB_RUN_GROUP") or config_dict.get("config_id"),
+            "tags": [str(config_dict[key]) for key in ("env_id", "algo_id") if key in config_dict],
+            "notes": config_dict.get("description") or None,
+            "config": dict(config_dict),
+            "resume": "allow",
+        }
+        if not os.environ.get(_SWEEP_VARIABLE):  # which names its runs itself
+            options |= {"project": project, "id": known.get("id", run_id)}
+            options |= {"entity": known["entity"]} if known.get("entity") else {}
+        self._exit_code = 0
+        self._run: Any = wandb.run or _start(wandb, options)
+        self._logged_epochs = self._find_logged_epochs(logged_epochs)
         self._run.define_metric(TIMESTEPS_KEY)
         self._run.define_metric("*", step_metric=TIMESTEPS_KEY)
+        self._note_identity()
 
     @override
     def write(self, row: Mapping[str, float], *, epoch: int, timesteps: int) -> None:
         """Log the row of one epoch; see `LogWriter`."""
-        self._run.log({**row, TIMESTEPS_KEY: timesteps})
+        if epoch > self._logged_epochs:
+            self._run.log({**row, EPOCH_KEY: epoch, TIMESTEPS_KEY: timesteps})
 
+    @override
     def write_video(self, path: Path, *, timesteps: int) -> None:
-        """Log a finished video of the policy as it was at `timesteps`."""
+        """Log a finished video; it becomes part of the next row, or one of its own at the end."""
         import wandb
 
-        video = wandb.Video(str(path), format="mp4")
-        self._run.log({"val/video/episode": video, TIMESTEPS_KEY: timesteps})
+        video = wandb.Video(str(path), caption=path.stem, format="mp4")
+        self._run.log({VIDEO_KEY: video, TIMESTEPS_KEY: timesteps}, commit=False)
+
+    @override
+    def alert(self, alert: Alert) -> None:
+        """Send an alert, by whatever way the person has chosen in W&B."""
+        self._run.alert(
+            title=alert.key,
+            text=f"{alert.message} ({alert.value:g}, {alert.bound}, epoch {alert.epoch})",
+            level="WARN",
+            wait_duration=_ALERT_SECONDS,
+        )
+
+    @override
+    def write_result(self, result: RunResult) -> None:
+        """Write the summary, and the checkpoints as versions of one artifact."""
+        self._run.summary.update(dict(result.summary))
+        self._exit_code = _KILLED if result.is_interrupted else 0
+        aliases: dict[Path, list[str]] = {}
+        for name, path in result.checkpoints.items():
+            aliases.setdefault(path, []).append(name)
+        for path, names in aliases.items():
+            if not self._write_checkpoint(path, names, result.config_path):
+                break  # nobody answers: the others would wait as long
+
+    @override
+    def mark_failed(self) -> None:
+        """Let W&B show the run as failed."""
+        self._exit_code = 1
 
     @override
     def truncate_after(self, epoch: int) -> None:
-        """Do nothing: W&B keeps what it was given; the repeated rows hold the same values."""
+        """Do nothing: W&B keeps what it was given, and `write` passes over what it has."""
 
     @override
     def close(self) -> None:
-        """Finish the run; waits a few seconds at most, what was not sent stays on the disk."""
-        if self._run is not None:
-            self._run.finish()
-            self._run = None
+        """Finish the run; waits a few seconds at most and tells what was left behind."""
+        if self._run is None:
+            return
+        run, self._run = self._run, None
+        try:
+            run.finish(exit_code=self._exit_code)
+        except TimeoutError:
+            tell(
+                f"W&B: not all was sent within {_FINISH_SECONDS:g} s; it is kept here, send it "
+                f"with: {sync_command(_sync_dir(run))}"
+            )
+
+    def _find_logged_epochs(self, from_file: int) -> int:
+        """Return the epochs whose rows W&B has: it knows best itself, where it can be asked."""
+        if self._run.offline or not self._run.resumed:
+            return from_file if self._run.offline else 0
+        return int(self._run.summary.get(EPOCH_KEY) or 0)
+
+    def _note_identity(self) -> None:
+        run = self._run
+        write_json(
+            self._record_path,
+            {"id": run.id, "entity": run.entity or None, "project": run.project, "url": run.url},
+        )
+        if run.offline:
+            why = "" if has_key() else "no key (wandb login), so "
+            tell(f"W&B: {why}offline; send it later with: {sync_command(_sync_dir(run))}")
+        else:
+            tell(f"W&B: {run.url}")
+
+    def _write_checkpoint(self, path: Path, names: list[str], config_path: Path) -> bool:
+        """Log a checkpoint as what run_play.py opens: a run folder. Says whether W&B took it."""
+        import wandb
+
+        artifact = wandb.Artifact(
+            f"checkpoint-{self._run.id}",
+            type="model",
+            metadata=read_json(path.with_suffix(".json")) or {},
+        )
+        files = {config_path: config_path.name, path: f"checkpoints/{path.name}"}
+        for file, name in files.items():  # neither changes any more, so nothing is copied
+            artifact.add_file(str(file), name=name, policy="immutable", skip_cache=True)
+        for name in {*names, "last"}:
+            with artifact.new_file(f"checkpoints/{name}.ckpt") as pointer:
+                pointer.write(f"checkpoint pointer: {path.name}\n")
+        logged = self._run.log_artifact(artifact, aliases=names)
+        if self._run.offline:
+            return True
+        seconds = _UPLOAD_SECONDS + path.stat().st_size / _UPLOAD_BYTES_PER_SECOND
+        try:
+            logged.wait(timeout=seconds)
+        except (wandb.errors.Error, ValueError, TimeoutError) as error:
+            tell(f"W&B: the checkpoint {path.name} was not taken ({_first_line(error)})")
+            return False
+        return True
 
 
 def has_key() -> bool:
@@ -115,3 +204,62 @@ def has_key() -> bool:
         )
     except (OSError, netrc.NetrcParseError):
         return False
+
+
+def sync_command(folder: Path) -> str:
+    """Return the command that sends what a W&B folder holds.
+
+    Args:
+        folder: Of an offline run, or of an online one that could not send everything.
+    """
+    is_online = folder.name.startswith("run-")
+    flag = "--no-skip-online " if is_online else ""
+    is_below = folder.resolve().is_relative_to(Path.cwd())
+    shown = os.path.relpath(folder) if is_below else str(folder)
+    return f"wandb sync {flag}{shlex.quote(shown)}"
+
+
+def _start(wandb: Any, options: dict[str, Any]) -> Any:
+    """Start the run, offline where there is no key or nobody answers."""
+    settings = wandb.Settings(
+        init_timeout=_INIT_SECONDS,
+        finish_timeout=_FINISH_SECONDS,
+        finish_timeout_raises=True,
+        console="off",
+        silent=True,
+    )
+    try:
+        _silence(wandb)
+        return wandb.init(mode=None if has_key() else "offline", settings=settings, **options)
+    except wandb.errors.CommError as error:
+        if not isinstance(error.__cause__, TimeoutError) and "retrying" not in str(error):
+            raise _refusal(error) from error
+        tell(f"W&B: no answer within {_INIT_SECONDS:g} s, so this run stays offline")
+    except wandb.errors.Error as error:
+        raise _refusal(error) from error
+    except ValueError as error:  # a variable such as WANDB_MODE holds what W&B does not know
+        words = " ".join(str(error).partition(" [type=")[0].split()[5:])
+        raise UserError(f"a WANDB_... environment variable is not valid: {words}") from error
+    wandb.teardown()  # which holds the run as one that is about to start
+    _silence(wandb)
+    return wandb.init(mode="offline", settings=settings, **options)
+
+
+def _silence(wandb: Any) -> None:
+    """Silence W&B itself; the settings of a run hold for the run only."""
+    wandb.setup(settings=wandb.Settings(silent=True))
+
+
+def _refusal(error: Exception) -> UserError:
+    return UserError(
+        f"Weights & Biases cannot start: {_first_line(error)}; "
+        "WANDB_MODE=offline keeps the data here"
+    )
+
+
+def _sync_dir(run: Any) -> Path:
+    return Path(run.settings.sync_dir)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0] or type(error).__name__

@@ -1,0 +1,56 @@
+"""The best trial of a sweep as a config file that train.py takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from utils.config import Config, load_config
+from utils.storage import write_bytes
+from utils.sweeps.spec import SweepSpec
+
+_OF_THE_TRIAL = frozenset(
+    {"wandb", "trackio", "tensorboard", "seed", "video", "video_max_steps", "test_episodes"}
+)
+"""What says how a trial is run and shown, not what is learnt; a real run has the defaults."""
+
+
+def write_best_config(
+    spec: SweepSpec, settings: Mapping[str, Any], folder: Path, *, comment: str
+) -> tuple[Path, str]:
+    """Write the config that settings make as a variant of its environment.
+
+    Args:
+        spec: The sweep.
+        settings: Of the trial.
+        folder: Where the file goes; made when it is missing.
+        comment: Becomes the description; one line.
+
+    Returns:
+        The file, and the config id that train.py takes.
+
+    Raises:
+        StorageError: The folder cannot be written.
+    """
+    config = load_config(spec.config_id, spec.train_args.overrides, sweep=settings)
+    variant = f"{config.config_id.rpartition(':')[2]}_{spec.name}"
+    path = folder / f"{config.env_id.replace('/', '-')}.yaml"
+    base, chosen = _written_settings(config)
+    chosen["description"] = comment
+    body = yaml.safe_dump({"_base": base}, sort_keys=False, allow_unicode=True)
+    body += "\n" + yaml.safe_dump({variant: chosen}, sort_keys=False, default_flow_style=None)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_bytes(path, body.encode())
+    return path, f"{path}:{variant}"
+
+
+def _written_settings(config: Config) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what somebody wrote: facts about the environment, and all else without defaults."""
+    data = config.model_dump(mode="json", exclude_unset=True)
+    for key in ("config_id", *_OF_THE_TRIAL):
+        data.pop(key, None)
+    base = {key: data.pop(key) for key in ("env_id", "spec") if key in data}
+    return base, data

@@ -1,0 +1,192 @@
+"""What a sweep has found: a table of its trials, what matters, and a page with a picture."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from utils.loggers.number_text import format_duration
+from utils.reports.sections import markdown_table
+from utils.storage import write_bytes
+from utils.sweeps.local import format_setting
+from utils.sweeps.spec import SweepSpec
+from utils.sweeps.study import ERROR, SECONDS, SETTINGS, Counts, SweepStudy, state_of
+from utils.text_tables import format_table
+
+PAGE_NAME = "report.md"
+_PICTURE_NAME = "sweep.png"
+_DONE = ("complete", "pruned", "failed")
+
+
+def trial_rows(study: SweepStudy) -> tuple[list[str], list[list[str]]]:
+    """Return the header and a row per trial, the best first, then pruned ones, then failures."""
+    names = study.spec.varying
+    sign = -1.0 if study.spec.metric.is_better_larger else 1.0
+    found = [trial for trial in study.trials if state_of(trial) in _DONE]
+    found.sort(key=lambda t: (_DONE.index(state_of(t)), sign * (t.value or 0.0), t.number))
+    rows = []
+    for trial in found:
+        settings = trial.user_attrs.get(SETTINGS, {})
+        value = "" if trial.value is None else f"{trial.value:.2f}"
+        cells = [format_setting(settings.get(name, "")) for name in names]
+        seconds = format_duration(trial.user_attrs.get(SECONDS, 0.0))
+        rows.append([str(trial.number), state_of(trial), value, *cells, seconds])
+    return ["trial", "state", study.spec.metric.name, *names, "time"], rows
+
+
+def describe_counts(counts: Counts) -> str:
+    """Write how many trials came to what: `12 complete, 5 pruned, 1 failed`."""
+    others = {name: getattr(counts, name) for name in ("pruned", "failed", "running", "waiting")}
+    parts = [f"{counts.complete} complete"]
+    parts += [f"{number} {name}" for name, number in others.items() if number]
+    if counts.lost:
+        parts.append(f"{counts.lost} interrupted and done again")
+    return ", ".join(parts)
+
+
+def failures(study: SweepStudy) -> list[str]:
+    """Return a line per trial that failed by itself."""
+    return [
+        f"trial {trial.number}: {trial.user_attrs[ERROR]}"
+        for trial in study.trials
+        if state_of(trial) == "failed"
+    ]
+
+
+def describe_sweep(study: SweepStudy, *, limit: int = 20) -> str:
+    """Return what a person reads at the end of a sweep."""
+    header, rows = trial_rows(study)
+    lines = [format_table(header, rows[:limit])]
+    if len(rows) > limit:
+        lines.append(f"... and {len(rows) - limit} more")
+    lines.append(describe_counts(study.counts()))
+    lines += [f"failed: {line}" for line in failures(study)]
+    weights = study.importances()
+    if weights:
+        shown = ", ".join(f"{name} {weight:.0%}" for name, weight in weights.items())
+        lines.append(f"what matters most: {shown}")
+    return "\n".join(lines)
+
+
+def write_page(study: SweepStudy, folder: Path, *, best_id: str | None) -> Path:
+    """Write `report.md` and its picture into the folder of the sweep.
+
+    Args:
+        study: The study.
+        folder: Folder of the sweep.
+        best_id: Config id of the best trial, for train.py; None where no trial is complete.
+
+    Returns:
+        The page.
+
+    Raises:
+        StorageError: A file cannot be written.
+    """
+    spec = study.spec
+    header, rows = trial_rows(study)
+    parts = [
+        f"# Sweep {spec.name} of {spec.config_id}",
+        f"{spec.method}, {spec.metric.goal} `{spec.metric.name}`: "
+        f"{describe_counts(study.counts())}.",
+        _best_part(study, best_id),
+    ]
+    if picture := draw_sweep(study):
+        write_bytes(folder / _PICTURE_NAME, picture, sync=False)
+        parts.append(f"![Value of each trial, and by each parameter]({_PICTURE_NAME})")
+    parts += [_importance_part(study), "## Trials", markdown_table(header, rows)]
+    if lines := failures(study):
+        parts += ["## Failures", "\n".join(f"- {line}" for line in lines)]
+    write_bytes(folder / PAGE_NAME, ("\n\n".join(parts) + "\n").encode(), sync=False)
+    return folder / PAGE_NAME
+
+
+def _best_part(study: SweepStudy, best_id: str | None) -> str:
+    best = study.best
+    if best is None or best_id is None:
+        return "No trial is complete yet."
+    return (
+        f"Best: trial {best.number} with {best.value:.4g}. Train it with\n\n"
+        f"    python train.py {best_id}\n\n"
+        "It was chosen as the best of several, so its value flatters it: judge it with fresh seeds."
+    )
+
+
+def _importance_part(study: SweepStudy) -> str:
+    weights = study.importances()
+    if not weights:
+        return "Too few complete trials to say which parameter matters (10 are needed)."
+    rows = [(f"`{name}`", f"{weight:.0%}") for name, weight in weights.items()]
+    return "\n\n".join(
+        [
+            "## What matters",
+            "Share of each parameter in what parts the best quarter of the trials from the rest "
+            "(PED-ANOVA).",
+            markdown_table(("parameter", "importance"), rows),
+        ]
+    )
+
+
+def draw_sweep(study: SweepStudy) -> bytes | None:
+    """Draw the values by trial and by each parameter as a PNG; None without two values."""
+    done = [
+        t for t in study.trials if state_of(t) in ("complete", "pruned") and t.value is not None
+    ]
+    if len(done) < 2:
+        return None
+    from matplotlib.figure import Figure
+
+    names = study.spec.varying
+    n_columns = min(3, 1 + len(names))
+    n_rows = -(-(1 + len(names)) // n_columns)
+    figure = Figure(figsize=(4.2 * n_columns, 3.2 * n_rows), layout="constrained")
+    axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
+    _draw_history(axes[0], study, done)
+    for axis, name in zip(axes[1:], names, strict=False):
+        _draw_slice(axis, name, done, study.spec)
+    for axis in axes[1 + len(names) :]:
+        axis.set_axis_off()
+    content = io.BytesIO()
+    figure.savefig(content, dpi=110)
+    return content.getvalue()
+
+
+def _draw_history(axis: Any, study: SweepStudy, done: Sequence[Any]) -> None:
+    better = max if study.spec.metric.is_better_larger else min
+    complete = [t for t in done if state_of(t) == "complete"]
+    bests: list[float] = []
+    for trial in complete:
+        bests.append(better([*bests[-1:], trial.value]))
+    _scatter(axis, [t.number for t in done], done)
+    axis.step([t.number for t in complete], bests, where="post", color="tab:orange", label="best")
+    axis.set(xlabel="trial", ylabel=study.spec.metric.name, title="trials")
+    axis.legend(fontsize=8)
+
+
+def _draw_slice(axis: Any, name: str, done: Sequence[Any], spec: SweepSpec) -> None:
+    settings = [trial.user_attrs.get(SETTINGS, {}).get(name) for trial in done]
+    probes = spec.parameters[name].probe()
+    is_number = all(isinstance(v, int | float) and not isinstance(v, bool) for v in probes)
+    if is_number:
+        _scatter(axis, settings, done)
+        if min(probes) > 0 and max(probes) / min(probes) >= 20:
+            axis.set_xscale("log")
+    else:
+        labels = [format_setting(value) for value in probes]
+        places = [labels.index(format_setting(value)) for value in settings]
+        _scatter(axis, places, done)
+        axis.set_xticks(range(len(labels)), labels, fontsize=8)
+        axis.set_xlim(-0.5, len(labels) - 0.5)
+    axis.set(title=name)
+
+
+def _scatter(axis: Any, places: Sequence[Any], done: Sequence[Any]) -> None:
+    for state, style in {
+        "complete": {"color": "tab:blue"},
+        "pruned": {"color": "tab:gray", "marker": "x"},
+    }.items():
+        points = [(x, t.value) for x, t in zip(places, done, strict=True) if state_of(t) == state]
+        if points:
+            axis.scatter(*zip(*points, strict=True), s=22, label=state, **style)
+    axis.grid(alpha=0.25)

@@ -1,0 +1,65 @@
+"""Whether a sweep's parameters are settings that the config takes, told before any training."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from utils.config.loader import load_config
+from utils.errors import ConfigError
+from utils.sweeps.spec import SweepSpec
+
+_COMPLETIONS = 20
+"""Ways to complete a value with values of the other parameters before it counts as wrong: some
+combinations of good values do not go together, and those fail when it is their turn."""
+
+
+def check_parameters(spec: SweepSpec, *, has_seeds: bool = False) -> None:
+    """Load configs with the extreme values of each parameter.
+
+    Args:
+        spec: The sweep.
+        has_seeds: Whether each trial is trained with several seeds.
+
+    Raises:
+        ConfigError: A parameter is no setting, or one of its values fits with no value of the
+            others; one line per problem.
+    """
+    if has_seeds and "seed" in spec.parameters:
+        raise ConfigError(f"{spec.path}: 'seed' is a parameter, so --seeds has no meaning")
+    draws = random.Random(0)
+    problems: dict[str, None] = {}
+    for name, parameter in spec.parameters.items():
+        for value in parameter.probe():
+            problems |= dict.fromkeys(_problems_with(spec, name, value, draws))
+    if problems:
+        where = spec.path
+        raise ConfigError("\n".join(f"{where}: {line}" for line in problems))
+
+
+def _problems_with(spec: SweepSpec, name: str, value: Any, draws: random.Random) -> list[str]:
+    """Return what is wrong with a value, whatever the other parameters are."""
+    common: list[str] | None = None
+    for attempt in range(_COMPLETIONS):
+        others = {
+            key: parameter.probe()[0] if attempt == 0 else draws.choice(parameter.probe())
+            for key, parameter in spec.parameters.items()
+        }
+        lines = config_problems(spec, others | {name: value})
+        # A line that goes away with other values belongs to one of those.
+        common = lines if common is None else [line for line in common if line in lines]
+        if not common:
+            return []
+    assert common is not None
+    own = [line for line in common if name in line]
+    return own or common
+
+
+def config_problems(spec: SweepSpec, settings: Mapping[str, Any]) -> list[str]:
+    """Return the lines of the error that settings lead to; empty where they are fine."""
+    try:
+        load_config(spec.config_id, spec.train_args.overrides, sweep=settings)
+    except ConfigError as error:
+        return str(error).splitlines()
+    return []
