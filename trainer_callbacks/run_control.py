@@ -149,7 +149,6 @@ class RunControl(Callback):
             reply(f"epoch {epoch} has been evaluated already")
             return
         result = agent.evaluate()
-        self._n_evaluations = agent.n_evaluations
         if result.mean is None or result.n_unfinished:
             reply(f"evaluated at epoch {epoch}: {result.n_unfinished} episodes did not finish")
         else:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from utils.metrics import Counters, MetricsRecorder
+from utils.rollouts.evaluation import EvaluationResult
 from utils.run import Run
 from utils.schedules import Schedulable
 
@@ -39,6 +40,9 @@ class FakeAgent:
         self.hyperparameters: dict[str, float] = {}
         self.last_row: dict[str, float] = {}
         self.evaluated_epochs: list[int] = []
+        self.n_evaluations = 0
+        self.n_unfinished = 0
+        self.is_interrupted = False
         self.stop_reasons: list[str] = []
         self.weight = 0.0
         self.callbacks: list[Any] = []
@@ -54,13 +58,30 @@ class FakeAgent:
         is_spent = self.counters.timesteps >= self.config.max_timesteps
         return "max_timesteps reached" if is_spent else None
 
-    def evaluate(self) -> None:
-        """Note that an evaluation was asked for."""
+    def evaluate(self) -> EvaluationResult:
+        """Note that an evaluation was asked for; two episodes have a mean return of 2."""
         self.evaluated_epochs.append(self.counters.epoch)
+        self.n_evaluations += 1
+        return EvaluationResult(
+            returns=[1.0, 3.0],
+            lengths=[1, 1],
+            n_unfinished=self.n_unfinished,
+            seconds=0.0,
+            seed=0,
+            is_deterministic=True,
+        )
 
     def request_stop(self, reason: str) -> None:
         """Note why to stop."""
         self.stop_reasons.append(reason)
+
+    def interrupt(self, reason: str) -> None:
+        """Note why to stop, and that somebody asked for it."""
+        self.is_interrupted = True
+        self.request_stop(reason)
+
+    def save_companions(self, checkpoint: Path) -> None:
+        """Write nothing: there is nothing large."""
 
     def checkpoint_state(self) -> dict[str, Any]:
         """Return the weights, the counters and the callbacks' states."""
