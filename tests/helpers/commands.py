@@ -53,13 +53,20 @@ class Finished:
 class Command:
     """A command that runs in a session of its own."""
 
-    def __init__(self, *argv: str, fault: str | None = None, reports: bool = False) -> None:
+    def __init__(
+        self,
+        *argv: str,
+        fault: str | None = None,
+        reports: bool = False,
+        environment: dict[str, str] | None = None,
+    ) -> None:
         """Start a command.
 
         Args:
-            argv: `train` or `run_play` and its arguments.
+            argv: Name of an entry script and its arguments.
             fault: What befalls it; see `tests.helpers.faults`.
             reports: Write the report of a finished run, which takes longer than a small run.
+            environment: Variables that differ from this process's.
         """
         self._folder = Path(tempfile.mkdtemp(prefix="command-"))
         self._out, self._err = self._folder / "out", self._folder / "err"
@@ -67,6 +74,7 @@ class Command:
             "argv": argv,
             "fault": fault,
             "reports": reports,
+            "environment": environment or {},
             "out": str(self._out),
             "err": str(self._err),
         }

@@ -36,6 +36,14 @@ def _at_call(owner: Any, name: str, when: int, happen: Callable[..., None]) -> N
     setattr(owner, name, wrapped)
 
 
+def _be_impatient() -> None:
+    """No pause is longer than a hundredth of a second: waits for another attempt cost nothing."""
+    import time
+
+    sleep = time.sleep
+    time.sleep = lambda seconds: sleep(min(seconds, 0.01))
+
+
 def _die(*_: Any, **__: Any) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -180,4 +188,5 @@ _FAULTS: dict[str, Callable[..., None]] = {
     "signal-to-lightning": _signal_to_lightning,
     "without": _without,
     "no-links": _no_links,
+    "impatient": _be_impatient,
 }

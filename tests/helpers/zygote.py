@@ -23,8 +23,10 @@ MODULES = (
     "agents.reinforce.reinforce_agent",
     "agents.training",
     "run_play",
+    "run_publish",
     "train",
     "utils.playback.session",
+    "utils.publishing.publication",
 )
 """What the commands import sooner or later."""
 
@@ -54,6 +56,7 @@ def _poll(pid: int) -> int | None:
 def _become(request: dict[str, Any]) -> NoReturn:
     """Turn this fork into the command, and leave with its exit code."""
     os.setsid()
+    os.environ.update(request["environment"])
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for descriptor, path in ((0, os.devnull), (1, request["out"]), (2, request["err"])):
         opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
