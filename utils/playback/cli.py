@@ -11,6 +11,9 @@ from typing import Literal
 from utils.config.option_parser import OptionParser, positive_number, whole_number
 from utils.errors import UserError
 
+_EPISODES = 5
+_LARGEST_GRID = 64
+
 RenderChoice = Literal["auto", "window", "video", "terminal", "none"]
 
 _EPILOG = """\
@@ -20,6 +23,11 @@ examples:
   run_play.py --seed 7 --episodes 1              one episode again: each episode's seed is printed
   run_play.py --render terminal                  watch over a remote shell
   run_play.py --output best.mp4 --speed 2        a video at twice the speed
+  run_play.py --grid 9                           nine episodes side by side
+  run_play.py --human                            play yourself, with the policy's advice
+  run_play.py --record                           a video of what is shown, while it is shown
+
+While you watch, space pauses, n shows one frame, + and - change the speed, q quits.
 """
 
 
@@ -46,6 +54,14 @@ class PlayArgs:
     """Factor on the frames per second, > 0."""
     max_steps: int | None
     """Steps after which an episode is cut, >= 1; None for no such limit."""
+    human: bool
+    """A person plays."""
+    grid: int | None
+    """Episodes side by side, >= 2; None for one after the other."""
+    records: bool
+    """What is shown is recorded while it is shown."""
+    record_to: Path | None
+    """The file of the recording; None for one in the run's folder."""
     runs_dir: Path
 
 
@@ -68,7 +84,7 @@ def parse_play_args(argv: Sequence[str] | None = None) -> PlayArgs:
     return PlayArgs(
         run=given.run_id,
         checkpoint=given.checkpoint,
-        episodes=given.episodes,
+        episodes=given.episodes or given.grid or _EPISODES,
         seed=given.seed,
         deterministic=given.deterministic,
         render=render,
@@ -76,6 +92,10 @@ def parse_play_args(argv: Sequence[str] | None = None) -> PlayArgs:
         fps=given.fps,
         speed=given.speed or 1.0,
         max_steps=given.max_steps,
+        human=given.human,
+        grid=given.grid,
+        records=given.record is not None,
+        record_to=Path(given.record) if given.record else None,
         runs_dir=given.runs_dir,
     )
 
@@ -101,9 +121,8 @@ def _build_parser() -> OptionParser:
     parser.add_option(
         "--episodes",
         type=whole_number(least=1),
-        default=5,
         metavar="N",
-        help="whole episodes to play (default 5)",
+        help=f"whole episodes to play (default {_EPISODES}; with --grid as many as it shows)",
     )
     parser.add_option(
         "--seed",
@@ -128,6 +147,25 @@ def _build_parser() -> OptionParser:
         default="auto",
         help="auto: a window where there is a display, else a video file",
     )
+    parser.add_option(
+        "--human",
+        action="store_true",
+        help="play yourself, in the window or the terminal; the policy's choice is shown beside",
+    )
+    parser.add_option(
+        "--grid",
+        type=whole_number(least=2),
+        metavar="N",
+        help=f"N episodes side by side, up to {_LARGEST_GRID}",
+    )
+    parser.add_option(
+        "--record",
+        nargs="?",
+        const="",
+        metavar="FILE",
+        help="record what the window or the terminal shows to an .mp4 (default: among the videos "
+        "of the run)",
+    )
     parser.add_option("--output", type=Path, metavar="FILE", help="the video file, an .mp4")
     parser.add_option(
         "--fps",
@@ -150,18 +188,50 @@ def _build_parser() -> OptionParser:
 def _contradictions(given: argparse.Namespace) -> list[str]:
     problems = []
     if given.output is not None:
-        if given.output.suffix.lower() != ".mp4":
-            problems.append(f"--output {given.output}: a video is an .mp4 file")
-        elif given.output.is_dir():
-            problems.append(f"--output {given.output}: that is a folder")
-        elif not given.output.parent.is_dir():
-            problems.append(f"--output {given.output}: there is no folder '{given.output.parent}'")
+        problems += _faults_of_file("--output", given.output)
         if given.render not in ("auto", "video"):
             problems.append(f"--output has no effect with --render {given.render}")
+    if given.record:
+        problems += _faults_of_file("--record", Path(given.record))
     if given.render == "none":
         problems += [
             f"--{name} has no effect with --render none"
             for name in ("fps", "speed")
             if getattr(given, name) is not None
         ]
+    is_seen = given.output is None and given.render not in ("video", "none")
+    instead = f"--render {given.render}" if given.output is None else "--output"
+    if given.human and not is_seen:
+        problems.append(f"--human needs a window or a terminal to play in, not {instead}")
+    if given.record is not None and not is_seen:
+        file = "; name the video by --output" if given.render != "none" else ""
+        problems.append(f"--record needs a window or a terminal to record, not {instead}{file}")
+    return problems + _faults_of_grid(given)
+
+
+def _faults_of_grid(given: argparse.Namespace) -> list[str]:
+    grid = given.grid
+    if grid is None:
+        return []
+    problems = []
+    if given.human:
+        problems.append("--human plays one episode at a time: leave out --grid")
+    if given.render == "none":
+        problems.append("--grid has no effect with --render none")
+    if grid > _LARGEST_GRID:
+        problems.append(f"--grid {grid}: at most {_LARGEST_GRID} episodes fit side by side")
+    elif given.episodes is not None and given.episodes % grid:
+        problems.append(
+            f"--episodes {given.episodes}: with --grid {grid} a multiple of {grid} is played"
+        )
     return problems
+
+
+def _faults_of_file(option: str, path: Path) -> list[str]:
+    if path.suffix.lower() != ".mp4":
+        return [f"{option} {path}: a video is an .mp4 file"]
+    if path.is_dir():
+        return [f"{option} {path}: that is a folder"]
+    if not path.parent.is_dir():
+        return [f"{option} {path}: there is no folder '{path.parent}'"]
+    return []

@@ -10,20 +10,24 @@ from typing import Any
 import numpy as np
 
 from utils.environment import build_env_from_config
-from utils.errors import UserError
-from utils.vector_envs import BaseVectorEnv, InProcessVectorEnv
+from utils.environment.families.table import family_of
+from utils.errors import EnvironmentFailedError, UserError
+from utils.vector_envs import BaseVectorEnv, InProcessVectorEnv, SubprocessVectorEnv
 
 
 class RenderError(UserError):
     """An environment that cannot be drawn as asked."""
 
 
-def build_playback_env(config: Any, *, render_mode: str | None) -> InProcessVectorEnv:
-    """Build one environment of a config in this process.
+def build_playback_env(
+    config: Any, *, render_mode: str | None, n_envs: int = 1
+) -> InProcessVectorEnv | SubprocessVectorEnv:
+    """Build the environments of a config to play in, in this process where they can share one.
 
     Args:
         config: The stored config of a run.
-        render_mode: "rgb_array" for frames, "human" for a window, None for neither.
+        render_mode: "rgb_array" for frames, None for none.
+        n_envs: How many to play in side by side.
 
     Raises:
         RenderError: The environment does not know that render mode.
@@ -37,24 +41,32 @@ def build_playback_env(config: Any, *, render_mode: str | None) -> InProcessVect
                 f"{config.env_id} cannot be drawn: it has no render mode '{render_mode}' "
                 f"(it has: {listed})"
             )
-    return _build_one(config, render_mode)
+    return _build(config, render_mode, n_envs)
 
 
 def render_modes(config: Any) -> list[str]:
     """Return the render modes of a config's environment."""
-    env = _build_one(config, None)
+    env = _build(config, None, 1)
     try:
         return [str(mode) for mode in env.metadata.get("render_modes") or ()]
     finally:
         env.close()
 
 
-def _build_one(config: Any, render_mode: str | None) -> InProcessVectorEnv:
+def _build(
+    config: Any, render_mode: str | None, n_envs: int
+) -> InProcessVectorEnv | SubprocessVectorEnv:
     if render_mode == "rgb_array" and not has_display():
         # Otherwise SDL looks for a display all the same and complains on the terminal.
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
-    env = build_env_from_config(config, n_envs=1, vectorization="sync", render_mode=render_mode)
-    assert isinstance(env, InProcessVectorEnv), type(env)
+    is_alone = n_envs > 1 and family_of(config.env_id).one_per_process
+    env = build_env_from_config(
+        config,
+        n_envs=n_envs,
+        vectorization="async" if is_alone else "sync",
+        render_mode=render_mode,
+    )
+    assert isinstance(env, InProcessVectorEnv | SubprocessVectorEnv), type(env)
     return env
 
 
@@ -73,23 +85,44 @@ def frames_per_second(config: Any, env: BaseVectorEnv) -> float:
     return float(config.spec.render_fps or env.render_fps)
 
 
-def current_frame(env: InProcessVectorEnv) -> np.ndarray:
-    """Draw the state that the only environment of `env` is in.
+def draw_states(
+    env: BaseVectorEnv, is_wanted: np.ndarray, *, was_reset: np.ndarray
+) -> list[np.ndarray | None]:
+    """Draw the states that the last step led to.
+
+    Args:
+        env: Of the render mode rgb_array.
+        is_wanted: (N,) bool, whose state is drawn.
+        was_reset: (N,) bool, whose episode ended with that step: its last state is shown, which the
+            environment has left since.
 
     Returns:
-        (H, W, 3) uint8, RGB, an array of its own.
+        N pictures (H, W, 3) uint8, RGB, arrays of their own; None where none is wanted.
 
     Raises:
-        RenderError: The environment raises or returns something else than a picture.
+        RenderError: An environment raises or returns something else than a picture.
     """
+    drawn: list[Any] = [None] * env.num_envs
     try:
-        frame = env.envs[0].render()
+        if isinstance(env, InProcessVectorEnv):
+            for k in np.flatnonzero(is_wanted & ~was_reset):
+                drawn[k] = env.envs[k].render()
+        elif (is_wanted & ~was_reset).any():
+            drawn = list(env.render())
+    except EnvironmentFailedError:
+        raise
     except Exception as error:
         text = " ".join(str(error).split())
         raise RenderError(
             f"{env.env_id} cannot be drawn: {type(error).__name__}: {text}"
         ) from error
-    return as_frame(frame, env_id=env.env_id)
+    if (is_wanted & was_reset).any():
+        final = env.final_frames
+        drawn = [final[k] if was_reset[k] else frame for k, frame in enumerate(drawn)]
+    return [
+        as_frame(frame, env_id=env.env_id) if is_wanted[k] else None
+        for k, frame in enumerate(drawn)
+    ]
 
 
 def as_frame(frame: Any, *, env_id: str) -> np.ndarray:

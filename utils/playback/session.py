@@ -1,31 +1,38 @@
-"""A person watches: episodes played to a screen, their returns told as they end."""
+"""A person watches, or plays: episodes on a screen, their returns told as they end."""
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
 import torch
 
-from utils.loggers.terminal import is_terminal
-from utils.playback.environment import (
-    RenderError,
-    build_playback_env,
-    frames_per_second,
-    has_display,
-    render_modes,
-)
-from utils.playback.episodes import PlayedEpisode, PlayedStep, play_episode
+from utils.playback.action_names import action_labels, env_keys
+from utils.playback.environment import build_playback_env, frames_per_second
+from utils.playback.episodes import EpisodePlayer, PlayedEpisode, PlayedStep, play_together
+from utils.playback.human import HumanEpisode, HumanGame
+from utils.playback.key_maps import build_key_map
+from utils.playback.live import WATCH_HINT, LiveScreen, PlaybackStopped
 from utils.playback.plan import PlayPlan
-from utils.playback.screens import NoScreen, Screen, TerminalScreen, VideoScreen
+from utils.playback.results import (
+    ENDS,
+    Report,
+    as_result,
+    compare_with_policy,
+    describe_mean,
+    episode_header,
+    episode_row,
+)
+from utils.playback.screens import NoScreen, Screen, VideoScreen
+from utils.playback.stage import choose_render, open_screen
+from utils.playback.view import Tile, View
 from utils.policy_factory import ActorCritic
 from utils.rollouts import EvaluationResult
 from utils.seeding import derive_seed
 from utils.vector_envs import InProcessVectorEnv
 
-_ENDS = {"terminated": "terminated", "truncated": "time limit", "cut": "cut by --max-steps"}
-_RENDER_MODES = {"window": "human", "video": "rgb_array", "terminal": "rgb_array", "none": None}
 # A policy that never ends an episode of an environment without a limit would play for ever.
 _MOST_STEPS_WITHOUT_LIMIT = 10_000
 
@@ -36,9 +43,9 @@ class PlaySession:
     A context manager, which closes the environment.
 
     Attributes:
-        env: The environment, for which the policy is loaded.
+        env: The environments, for which the policy is loaded; several for a grid.
         render: What `--render auto` came to: window, video, terminal or none.
-        fps: Frames per second as they are shown.
+        fps: Frames per second at speed 1.
         max_steps: Steps after which an episode is cut; None for no limit but its own.
     """
 
@@ -56,18 +63,20 @@ class PlaySession:
         args, config = plan.args, plan.config
         self.plan = plan
         self._stream = stream or sys.stdout
-        self._notes = list(plan.notes)
-        self._held_back: list[str] | None = None
-        self.render = self._choose_render()
-        self.env: InProcessVectorEnv = build_playback_env(
-            config, render_mode=_RENDER_MODES[self.render]
+        self._report = Report(self._stream)
+        self.render, notes = choose_render(plan, self._stream)
+        self._notes = [*plan.notes, *notes]
+        self.env = build_playback_env(
+            config,
+            render_mode=None if self.render == "none" else "rgb_array",
+            n_envs=args.grid or 1,
         )
-        self.fps = (args.fps or frames_per_second(config, self.env)) * args.speed
+        self.fps = args.fps or frames_per_second(config, self.env)
         self.max_steps = self._choose_max_steps()
-        if self.render == "window":
-            # Environments pace their own windows by this number.
-            core = self.env.envs[0].unwrapped
-            core.metadata = {**core.metadata, "render_fps": max(1, round(self.fps))}
+        first = self.env.envs[0] if isinstance(self.env, InProcessVectorEnv) else None
+        space = self.env.single_action_space
+        self._labels = action_labels(space, config.spec.action.labels, first)
+        self._key_map = build_key_map(space, self._labels, env_keys(space, first))
 
     def play(self, policy: ActorCritic, *, timesteps: int) -> EvaluationResult:
         """Play all episodes; tell each one's seed, return, length and end, then the mean.
@@ -77,55 +86,140 @@ class PlaySession:
             timesteps: How long it was trained, to tell.
 
         Returns:
-            The episodes that were played to their end.
+            The episodes that were played to their end, by the person if one plays.
         """
-        plan = self.plan
+        plan, report = self.plan, self._report
         torch.set_num_threads(plan.config.torch_threads)
         seed = plan.args.seed
         if seed is None:
             seed = derive_seed(plan.config.seed, "play")
-        self._tell(
+        report.tell(
             f"{plan.config.config_id}, run {plan.run.id}, {plan.checkpoint_name}, "
             f"{timesteps:,} timesteps, {'greedy' if plan.is_deterministic else 'sampled'} actions"
         )
         for note in self._notes:
-            self._tell(f"note: {note}")
-        self._tell(_row("episode", "seed", "return", "length", "end"))
-        screen = self._open_screen(seed)
+            report.tell(f"note: {note}")
+        screen = open_screen(plan, self.render, stream=self._stream, fps=self.fps, seed=seed)
+        if isinstance(screen, LiveScreen) and self.render == "terminal":
+            report.hold()
+        watched: list[PlayedEpisode] = []
+        by_hand: list[HumanEpisode] = []
         try:
-            played = [
-                self._play_one(policy, screen, k, seed=seed + k) for k in range(plan.args.episodes)
-            ]
+            if isinstance(screen, LiveScreen) and plan.args.human:
+                self._play_by_hand(policy, screen, seed, by_hand)
+            else:
+                report.tell(episode_header())
+                self._watch(policy, screen, seed, watched)
+        except PlaybackStopped:
+            n_played = len(watched) + len(by_hand)
+            report.tell(f"stopped after {n_played} of {plan.args.episodes} episodes")
         finally:
             screen.close()
-            self._release()
-        result = self._as_result(played, seed)
-        self._tell(describe_mean(result))
-        if isinstance(screen, VideoScreen):
-            self._tell(f"video {screen.path} ({screen.n_frames:,} frames, {screen.fps:g} fps)")
+            report.release()
+        played = watched or [own.episode for own in by_hand]
+        result = as_result(played, seed=seed, is_deterministic=plan.is_deterministic)
+        for line in self._compare(policy, by_hand) if plan.args.human else [describe_mean(result)]:
+            report.tell(line)
+        self._tell_file(screen)
         return result
 
-    def _choose_render(self) -> str:
-        asked, stream = self.plan.args.render, self._stream
-        if asked == "window" and not has_display():
-            raise RenderError(
-                "--render window: there is no display (DISPLAY and WAYLAND_DISPLAY are not set); "
-                "use --render video or --render terminal"
+    def _watch(
+        self, policy: ActorCritic, screen: Screen, seed: int, played: list[PlayedEpisode]
+    ) -> None:
+        """Let the policy play all episodes; those that end are told and added to `played`."""
+        for first in range(0, self.plan.args.episodes, self.env.num_envs):
+            states: list[PlayedStep] = []
+            try:
+                for states in play_together(
+                    self.env,
+                    policy,
+                    seed=seed + first,
+                    deterministic=self.plan.is_deterministic,
+                    max_steps=self.max_steps,
+                ):
+                    if not isinstance(screen, NoScreen):
+                        screen.show(self._view(screen, states, first, seed))
+            finally:
+                for state in states:
+                    if state.episode is not None:
+                        self._report.tell(episode_row(state.episode.seed - seed, state.episode))
+                        played.append(state.episode)
+        screen.linger()
+
+    def _play_by_hand(
+        self, policy: ActorCritic, screen: LiveScreen, seed: int, played: list[HumanEpisode]
+    ) -> None:
+        """Let the person play; episodes that end are added to `played`."""
+        n_episodes = self.plan.args.episodes
+        game = HumanGame(screen, self._key_map, self.env.single_action_space, n_episodes=n_episodes)
+        for k in range(n_episodes):
+            episode = game.play(
+                k,
+                seed + k,
+                env=self.env,
+                policy=policy,
+                deterministic=self.plan.is_deterministic,
+                max_steps=self.max_steps,
             )
-        if asked == "terminal" and not is_terminal(stream):
-            raise RenderError(
-                "--render terminal: the output is not a terminal; use --render video, or "
-                "--render none for the numbers only"
+            played.append(episode)
+            if game.has_left and k + 1 < n_episodes:
+                raise PlaybackStopped
+
+    def _compare(self, policy: ActorCritic, by_hand: list[HumanEpisode]) -> list[str]:
+        """Let the policy play the person's seeds, unseen; return both side by side."""
+        alone = []
+        for own in by_hand:
+            player = EpisodePlayer(
+                self.env,
+                policy,
+                seed=own.episode.seed,
+                deterministic=self.plan.is_deterministic,
+                max_steps=self.max_steps,
+                draws=False,
             )
-        if asked != "auto":
-            return asked
-        modes = render_modes(self.plan.config)
-        if "human" in modes and has_display():
-            return "window"
-        if "rgb_array" in modes:
-            return "video"
-        self._notes.append(f"{self.plan.config.env_id} cannot be drawn: numbers only")
-        return "none"
+            while not player.is_over:
+                player.step(player.decide().action)
+            alone.append(player.states[0].episode)
+        return compare_with_policy(by_hand, alone)
+
+    def _view(self, screen: Screen, states: list[PlayedStep], first: int, seed: int) -> View:
+        has_keys = isinstance(screen, LiveScreen) and screen.display.has_keys
+        is_grid = self.plan.args.grid is not None
+        return View(
+            tiles=tuple(
+                self._tile(state, seed + first + k, is_grid=is_grid)
+                for k, state in enumerate(states)
+            ),
+            caption=self._grid_caption(states) if is_grid else self._caption(states[0], first),
+            hint=WATCH_HINT if has_keys else "",
+        )
+
+    def _tile(self, state: PlayedStep, seed: int, *, is_grid: bool) -> Tile:
+        assert state.frame is not None, "a picture needs an environment with frames"
+        if not is_grid:
+            return Tile(state.frame)
+        caption = f"seed {seed}  return {state.episode_return:,.2f}"
+        if state.episode is None:
+            return Tile(state.frame, caption)
+        return Tile(state.frame, f"{caption}  {ENDS[state.episode.end]}", is_dimmed=True)
+
+    def _caption(self, state: PlayedStep, k: int) -> str:
+        text = (
+            f"episode {k + 1}/{self.plan.args.episodes}  step {state.n_steps}  "
+            f"return {state.episode_return:,.2f}"
+        )
+        if state.action is not None and state.action.ndim == 0:
+            text += f"  {self._labels[int(state.action)]}"
+        return text
+
+    def _grid_caption(self, states: list[PlayedStep]) -> str:
+        running = [state for state in states if state.episode is None]
+        n_steps = max(state.n_steps for state in states)
+        total = sum(state.episode_return for state in states)
+        return (
+            f"step {n_steps}  {len(running)} of {len(states)} running  "
+            f"mean return {total / len(states):,.2f}"
+        )
 
     def _choose_max_steps(self) -> int | None:
         limit = self.plan.args.max_steps or self.plan.config.eval_max_episode_steps
@@ -137,64 +231,15 @@ class PlaySession:
             )
         return limit
 
-    def _open_screen(self, seed: int) -> Screen:
-        if self.render == "video":
-            name = f"play-{self.plan.checkpoint_name}-seed={seed}.mp4"
-            path = self.plan.args.output or self.plan.run.videos_dir / name
-            return VideoScreen(path, fps=self.fps)
-        if self.render == "terminal":
-            self._held_back = []  # nothing stays on the terminal's second screen
-            return TerminalScreen(self._stream, fps=self.fps)
-        return NoScreen()
+    def _tell_file(self, screen: Screen) -> None:
+        if isinstance(screen, VideoScreen):
+            self._tell_video("video", screen.path, screen.n_frames, screen.fps)
+        elif isinstance(screen, LiveScreen) and screen.recorder is not None:
+            writer = screen.recorder.writer
+            self._tell_video("recording", writer.path, writer.n_frames, writer.fps)
 
-    def _play_one(self, policy: ActorCritic, screen: Screen, k: int, *, seed: int) -> PlayedEpisode:
-        steps = play_episode(
-            self.env,
-            policy,
-            seed=seed,
-            deterministic=self.plan.is_deterministic,
-            max_steps=self.max_steps,
-        )
-        for step in steps:
-            screen.show(step, self._caption(k, step))
-        episode = step.episode
-        assert episode is not None
-        self._tell(
-            _row(k + 1, seed, f"{episode.episode_return:,.2f}", episode.length, _ENDS[episode.end])
-        )
-        return episode
-
-    def _caption(self, k: int, step: PlayedStep) -> str:
-        text = (
-            f"episode {k + 1}/{self.plan.args.episodes}  step {step.n_steps}  "
-            f"return {step.episode_return:,.2f}"
-        )
-        labels = self.plan.config.spec.action.labels
-        if step.action is not None and step.action.ndim == 0 and step.action < len(labels):
-            text += f"  {labels[int(step.action)]}"
-        return text
-
-    def _as_result(self, played: list[PlayedEpisode], seed: int) -> EvaluationResult:
-        whole = [episode for episode in played if episode.end != "cut"]
-        return EvaluationResult(
-            returns=[episode.episode_return for episode in whole],
-            lengths=[episode.length for episode in whole],
-            n_unfinished=len(played) - len(whole),
-            seconds=0.0,
-            seed=seed,
-            is_deterministic=self.plan.is_deterministic,
-        )
-
-    def _tell(self, line: str) -> None:
-        if self._held_back is not None:
-            self._held_back.append(line)
-        else:
-            print(line, file=self._stream, flush=True)
-
-    def _release(self) -> None:
-        lines, self._held_back = self._held_back or [], None
-        for line in lines:
-            self._tell(line)
+    def _tell_video(self, word: str, path: Path, n_frames: int, fps: float) -> None:
+        self._report.tell(f"{word} {path} ({n_frames:,} frames, {fps:g} fps)")
 
     def __enter__(self) -> PlaySession:
         return self
@@ -206,20 +251,3 @@ class PlaySession:
         traceback: TracebackType | None,
     ) -> None:
         self.env.close()
-
-
-def describe_mean(result: EvaluationResult) -> str:
-    """Say the mean return of whole episodes with its 95 % interval, and how many were cut."""
-    cut = f"; {result.n_unfinished} cut, in no mean" if result.n_unfinished else ""
-    if result.mean is None:
-        return f"no episode was played to its end{cut}"
-    half_width = result.confidence_half_width()
-    n_episodes = len(result.returns)
-    if half_width is None:
-        return f"return {result.mean:,.2f} (1 episode: no interval{cut})"
-    return f"mean return {result.mean:,.2f} ± {half_width:,.2f} (95 %, {n_episodes} episodes{cut})"
-
-
-def _row(*cells: object) -> str:
-    episode, seed, episode_return, length, end = cells
-    return f"{episode:>7}  {seed:>10}  {episode_return:>10}  {length:>6}  {end}"

@@ -192,6 +192,11 @@ class SubprocessVectorEnv(BaseVectorEnv):
         return tuple(frame for part in self._call_each("render") for frame in part)
 
     @property
+    def final_frames(self) -> list[Any]:
+        """Each environment's last picture before its latest reset; see `InProcessVectorEnv`."""
+        return [frame for part in self._call_each("read_final_frames") for frame in part]
+
+    @property
     def worker_pids(self) -> list[int]:
         """Process ids of the workers; empty once they are gone."""
         return self._pool.pids

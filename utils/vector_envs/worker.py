@@ -200,3 +200,7 @@ class _Server:
     def render(self) -> tuple[Any, ...]:
         """Return one frame of each environment."""
         return self.env.render()
+
+    def read_final_frames(self) -> list[Any]:
+        """Return each environment's last picture before its latest reset."""
+        return self.env.final_frames

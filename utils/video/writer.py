@@ -50,10 +50,15 @@ class VideoWriter:
         self.path = Path(path)
         self.n_frames = 0
         self._partial = self.path.with_name(f".{self.path.name}.partial")
-        self._fps = fps
+        self.fps = fps
         self._container: Any = None
         self._stream: Any = None
         self._shape: tuple[int, ...] = ()
+
+    @property
+    def size(self) -> tuple[int, int] | None:
+        """(width, height) of the video in pixels, both even; None before the first frame."""
+        return None if self._stream is None else (self._stream.width, self._stream.height)
 
     def write(self, frame: np.ndarray) -> None:
         """Append one frame.
@@ -112,7 +117,7 @@ class VideoWriter:
         self._container = av.open(
             str(self._partial), "w", format="mp4", options={"movflags": "+faststart"}
         )
-        stream = self._container.add_stream(_CODEC, rate=_as_rate(self._fps))
+        stream = self._container.add_stream(_CODEC, rate=_as_rate(self.fps))
         stream.width, stream.height, stream.pix_fmt = width, height, _PIXEL_FORMAT
         stream.options = {"preset": "veryfast", "g": str(_FRAMES_PER_KEYFRAME)}
         self._stream, self._shape = stream, shape

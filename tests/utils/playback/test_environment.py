@@ -7,7 +7,7 @@ from utils.playback.environment import (
     RenderError,
     as_frame,
     build_playback_env,
-    current_frame,
+    draw_states,
     frames_per_second,
     has_display,
     render_modes,
@@ -90,11 +90,12 @@ def test_what_is_no_picture_is_refused(frame, message):
 def test_an_environment_that_fails_to_draw_is_named(monkeypatch):
     env = build_playback_env(make_config(), render_mode="rgb_array")
     env.reset(seed=0)
+    nobody = np.zeros(1, bool)
 
     def fail(self):
         raise gym.error.DependencyNotInstalled("no\ndisplay")
 
     monkeypatch.setattr(type(env.envs[0].unwrapped), "render", fail)
     with pytest.raises(RenderError, match="Drawing-v0 cannot be drawn: DependencyNotInstalled: no"):
-        current_frame(env)
+        draw_states(env, ~nobody, was_reset=nobody)
     env.close()
