@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from utils.checkpoints import load_checkpoint
 from utils.config import Config
 from utils.errors import CheckpointError
 from utils.metrics import Counters
+from utils.normalization.reward import EPSILON as REWARD_EPSILON
 from utils.policy_factory import ActorCritic
 from utils.run.run import CONFIG_NAME
 from utils.spaces import space_to_dict, spaces_differ
@@ -33,6 +35,9 @@ class LoadedPolicy:
     policy: ActorCritic
     checkpoint: Path
     counters: Counters
+    reward_factor: float | None = 1.0
+    """What the reward normaliser multiplied by when it was saved; 1 without one, None where the
+    checkpoint does not tell."""
 
 
 def load_policy(config: Config, checkpoint: Path, *, env: VectorEnv) -> LoadedPolicy:
@@ -62,7 +67,19 @@ def load_policy(config: Config, checkpoint: Path, *, env: VectorEnv) -> LoadedPo
     )
     load_policy_state(policy, state, source=checkpoint)
     policy.eval()
-    return LoadedPolicy(policy, checkpoint, Counters.from_dict(state["counters"]))
+    return LoadedPolicy(
+        policy,
+        checkpoint,
+        Counters.from_dict(state["counters"]),
+        reward_factor=_reward_factor(state) if config.normalize_reward else 1.0,
+    )
+
+
+def _reward_factor(state: dict[str, Any]) -> float | None:
+    normalizer = state.get("source", {}).get("collector", {}).get("reward_normalizer")
+    if normalizer is None:
+        return None
+    return 1.0 / math.sqrt(float(normalizer["moments.var"]) + REWARD_EPSILON)
 
 
 def load_policy_state(
