@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from utils.config import load_config
+from utils.config import Config, load_config, load_config_json
+from utils.errors import ConfigError
 from utils.run.registry import list_runs
 from utils.run.run import Run
 from utils.storage import read_json
@@ -49,14 +50,23 @@ class Job:
 def find_result(job: Job, out: Path) -> tuple[Run, Mapping[str, Any]] | None:
     """Return the newest finished run of a job, and its result; None where there is none.
 
-    A run counts only if its stored config is what the job's config is today.
+    A run counts only if its stored config means what the job's config means today; a setting that
+    it does not know, since it is a newer one, has to be at its default.
     """
-    wanted = load_config(job.config_id, job.settings).to_dict()
+    wanted = load_config(job.config_id, job.settings)
     for run in list_runs(job.folder(out)):
         result = read_json(run.results_path)
-        if result is not None and read_json(run.config_path) == wanted:
+        if result is not None and _read_config(run) == wanted:
             return run, result
     return None
+
+
+def _read_config(run: Run) -> Config | None:
+    """Return the config of a run; None if it is none that can be trained today."""
+    try:
+        return load_config_json(run.config_path)
+    except ConfigError:
+        return None
 
 
 @dataclass(slots=True)

@@ -69,6 +69,25 @@ def test_a_result_of_other_settings_does_not_count(fake, tmp_path):
     assert find_result(Job("CartPole-v1:ppo", 1, ("gamma=0.5",)), tmp_path) is None
 
 
+def test_a_run_from_before_a_setting_was_there_counts_while_that_is_at_its_default(fake, tmp_path):
+    run(JOBS[:1], tmp_path, [])
+    (path,) = tmp_path.rglob("config.json")
+    stored = json.loads(path.read_text())
+    assert stored.pop("gae_lambda") == 0.8  # the default is another
+    path.write_text(json.dumps(stored))
+    assert find_result(JOBS[0], tmp_path) is None
+    assert stored.pop("vf_coef") == 0.5  # the default
+    path.write_text(json.dumps(stored | {"gae_lambda": 0.8}))
+    assert find_result(JOBS[0], tmp_path) is not None
+
+
+def test_a_run_whose_config_cannot_be_read_today_does_not_count(fake, tmp_path):
+    run(JOBS[:1], tmp_path, [])
+    (path,) = tmp_path.rglob("config.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"no_such_setting": 1}))
+    assert find_result(JOBS[0], tmp_path) is None
+
+
 def test_a_run_without_result_does_not_count(fake, tmp_path):
     run(JOBS[:1], tmp_path, [])
     (results,) = tmp_path.rglob("results.json")
