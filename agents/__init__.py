@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 AGENTS = {
     "ppo": "agents.ppo.ppo_agent:PPOAgent",
     "reinforce": "agents.reinforce.reinforce_agent:REINFORCEAgent",
+    "dqn": "agents.dqn.dqn_agent:DQNAgent",
+    "q_learning": "agents.q_learning.q_learning_agent:QLearningAgent",
+    "random": "agents.random.random_agent:RandomAgent",
 }
 
 

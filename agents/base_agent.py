@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn
 
 import gymnasium as gym
@@ -123,6 +124,16 @@ class BaseAgent(LightningModule):
 
     def load_learner_state(self, state: dict[str, Any]) -> None:
         """Restore what `learner_state` returned, out of a whole checkpoint's state."""
+
+    def save_companions(self, checkpoint: Path) -> None:
+        """Write what is too large for a checkpoint beside it; called before it is written."""
+
+    def load_companions(self, checkpoint: Path) -> str | None:
+        """Read what `save_companions` wrote; called before `load_checkpoint_state`.
+
+        Returns:
+            What a person should know of what is missing, or None.
+        """
 
     def describe_learning(self) -> list[str]:
         """Say in a few lines what a person should know of the learning before it begins."""

@@ -30,7 +30,7 @@ def describe_start(run: Run, agent: BaseAgent, plan: TrainingPlan) -> str:
     return (
         f"{config.config_id}: {env.num_envs} {env.vectorization_name} environments, "
         f"{n_parameters:,} parameters on {config.device}, seed {config.seed}, "
-        f"{run.path}{beginning}{note}"
+        f"{run.path}{beginning}{note}" + "".join(f"\n{line}" for line in agent.describe_learning())
     )
 
 

@@ -221,6 +221,8 @@ class _Session:
 
     def _go_on(self, state: dict[str, Any]) -> None:
         agent = self.agent
+        assert self.plan.checkpoint is not None
+        missing = agent.load_companions(self.plan.checkpoint)
         n_lost = agent.load_checkpoint_state(state)
         if state["device"] != agent.config.device:
             print(
@@ -228,6 +230,8 @@ class _Session:
                 f"{agent.config.device}, with other random numbers",
                 file=sys.stderr,
             )
+        if missing is not None:
+            print(f"note: {missing}", file=sys.stderr)
         if n_lost:
             print(
                 f"note: {n_lost} of {agent.train_env.num_envs} environments could not be restored; "

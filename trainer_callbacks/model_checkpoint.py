@@ -96,6 +96,7 @@ class ModelCheckpoint(Callback):
         path = folder / f"epoch={agent.counters.epoch:02}.ckpt"
         score = agent.last_row.get(SCORE_KEY)
         is_best = self._take_score(score)
+        agent.save_companions(path)
         save_checkpoint(path, agent.checkpoint_state())
         write_json(path.with_suffix(".json"), self._description(agent, is_best=is_best))
         # In this order a kill in between leaves `last` at an older state that does not know the
@@ -105,6 +106,7 @@ class ModelCheckpoint(Callback):
         point(folder, "last", path)
         self._saved_epoch, self._saved_at = agent.counters.epoch, self._clock()
         self._remove_old(folder, agent.config.keep_checkpoints)
+        _remove_companions(folder, but_of=path)
         return path
 
     @override
@@ -172,3 +174,11 @@ class ModelCheckpoint(Callback):
             n_epochs,
             format_duration(seconds),
         )
+
+
+def _remove_companions(folder: Path, *, but_of: Path) -> None:
+    """Remove large files beside older checkpoints: only `last` is resumed with all it had."""
+    for path in folder.glob("epoch=*"):
+        is_own = path.suffix in (".ckpt", ".json") or path.stem == but_of.stem
+        if not is_own:
+            path.unlink()

@@ -9,7 +9,16 @@ import numpy as np
 import torch
 
 Stream = Literal[
-    "train", "val", "test", "video", "policy", "minibatch", "play", "exploration", "publish"
+    "train",
+    "val",
+    "test",
+    "video",
+    "policy",
+    "minibatch",
+    "play",
+    "exploration",
+    "publish",
+    "replay",
 ]
 _STREAMS: dict[str, int] = {
     "train": 0,
@@ -21,6 +30,7 @@ _STREAMS: dict[str, int] = {
     "play": 6,
     "exploration": 7,
     "publish": 8,
+    "replay": 9,
 }
 
 

@@ -39,3 +39,13 @@ class DataSource(Protocol):
 
     def load_state_dict(self, state: dict[str, Any]) -> int:
         """Restore what `state_dict` returned; returns how many environments could not be."""
+
+
+def build_hook_loader(hook: str) -> DataLoader[HookBatch]:
+    """Build a loader that yields one batch, which says that an epoch's work is due."""
+    return DataLoader(
+        [HookBatch(hook)],  # type: ignore[arg-type]
+        batch_size=None,
+        # Of its own: the loader draws a seed for workers that it does not have.
+        generator=torch.Generator(),
+    )

@@ -20,12 +20,12 @@ class ObservationEncoder(nn.Module):
     divided by 255 here, because the space says so, whatever the dtype of the tensor.
     """
 
-    def __init__(self, space: gym.Space, *, feature_dim: int, orthogonal_init: bool) -> None:
+    def __init__(self, space: gym.Space, *, feature_dim: int | None, orthogonal_init: bool) -> None:
         """Build the encoder of one observation space.
 
         Args:
             space: Single observation space; Dict spaces are flat (one level).
-            feature_dim: Width of the features of each picture.
+            feature_dim: Width of the features of each picture; None for its convolutions alone.
             orthogonal_init: Passed to the CNN.
 
         Raises:
@@ -48,7 +48,7 @@ class ObservationEncoder(nn.Module):
             self.cnn = NatureCNN(
                 space.shape, feature_dim=feature_dim, orthogonal_init=orthogonal_init
             )
-            self.output_dim = feature_dim
+            self.output_dim = self.cnn.output_dim
         else:
             check_picture_size(space)
             self.output_dim = encoded_width(space)

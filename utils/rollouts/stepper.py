@@ -76,6 +76,17 @@ class Stepper:
         return None if self._mask is None else to_tensor(self._mask, self.device)
 
     @property
+    def observation_array(self) -> ObservationArray:
+        """The current raw observation as the environments gave it, (N, ...)."""
+        assert self._observation is not None, "reset() comes before the first step"
+        return self._observation
+
+    @property
+    def mask_array(self) -> np.ndarray | None:
+        """(N, n) bool, which actions the current state allows; None without action masks."""
+        return self._mask
+
+    @property
     def has_started(self) -> bool:
         """Whether there is an observation to act on."""
         return self._observation is not None

@@ -1,0 +1,203 @@
+"""Deep Q-learning, and with all options Rainbow.
+
+Mnih et al. 2015, "Human-level control through deep reinforcement learning", algorithm 1; Hessel et
+al. 2018, "Rainbow: Combining improvements in deep reinforcement learning".
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch
+from torch import Tensor
+from typing_extensions import override
+
+from agents.dqn.dqn_losses import (
+    best_action,
+    cross_entropy,
+    divergence,
+    next_value,
+    project_distribution,
+    q_of_action,
+    td_loss,
+    td_target,
+)
+from agents.replay_agent import Learned, ReplayAgent, ReplayBatch
+from utils.config import DQNConfig
+from utils.policies import QNetwork, QNetworkSettings, build_q_network
+from utils.rollouts.epsilon_greedy import EpsilonGreedy
+from utils.rollouts.stepper import Observation
+from utils.seeding import derive_seed
+
+
+class DQNAgent(ReplayAgent):
+    """A network learns the value of every action from stored transitions."""
+
+    config: DQNConfig
+    policy: QNetwork
+
+    @staticmethod
+    @override
+    def build_models(
+        config: DQNConfig, observation_space: gym.Space, action_space: gym.Space
+    ) -> QNetwork:
+        kwargs = config.policy_kwargs
+        is_c51 = config.distribution == "c51"
+        settings = QNetworkSettings(
+            hidden_dims=kwargs.hidden_dims,
+            activation=kwargs.activation,
+            orthogonal_init=kwargs.orthogonal_init,
+            feature_dim=kwargs.feature_dim,
+            normalize_obs=config.normalize_obs,
+            clip_obs=config.clip_obs,
+            action_masks=config.action_masks,
+            dueling=config.dueling,
+            noisy_std=config.noisy_std if config.noisy else None,
+            atoms=(config.v_min, config.v_max, config.n_atoms) if is_c51 else None,
+            eval_epsilon=config.eval_epsilon,
+        )
+        written = frozenset(kwargs.model_fields_set)
+        return build_q_network(observation_space, action_space, settings, written=written)
+
+    @override
+    def build_learner(self) -> None:
+        super().build_learner()
+        self.target = copy.deepcopy(self.policy).requires_grad_(False)
+        self.networks["target"] = self.target
+        self.optimizers["policy"] = self.new_optimizer(self.policy.parameters())
+        self.noise_generator = torch.Generator(device=self.compute_device)
+        self.noise_generator.manual_seed(derive_seed(self.config.seed, "exploration"))
+        self._n_target_periods = 0
+
+    @override
+    def build_explorer(self) -> EpsilonGreedy:
+        return EpsilonGreedy(
+            self.choose_best,
+            epsilon=lambda timesteps: self.value_now("epsilon", timesteps),
+            n_actions=self.policy.n_actions,
+            seed=derive_seed(self.config.seed, "policy"),
+        )
+
+    def choose_best(self, observation: Observation, mask: Tensor | None) -> np.ndarray:
+        """Return the actions of the highest value for raw observations (N, ...), (N,) int64."""
+        policy = self.policy
+        if policy.is_noisy:
+            policy.draw_noise(self.noise_generator)
+        q = policy.q_values(policy.normalize(observation), is_noisy=policy.is_noisy)
+        return best_action(q, allowed=mask).numpy(force=True)
+
+    @override
+    def before_updates(self) -> None:
+        period = self.config.target_update_timesteps
+        if period is None:
+            return
+        n_periods = self.source.collector.timesteps // period
+        if n_periods > self._n_target_periods:
+            self._n_target_periods = n_periods
+            self.update_target()
+
+    def update_target(self) -> None:
+        """Move the target network towards the policy: all the way with `target_tau` 1."""
+        with torch.no_grad():
+            target, policy = list(self.target.parameters()), list(self.policy.parameters())
+            torch._foreach_lerp_(target, policy, self.config.target_tau)
+
+    @override
+    def learn(self, batch: ReplayBatch) -> Learned:
+        if self.policy.is_noisy:
+            self.policy.draw_noise(self.noise_generator)
+            self.target.draw_noise(self.noise_generator)
+        loss, error, q = self.losses_for_batch(batch)
+        total = (loss if batch.weight is None else loss * batch.weight).mean()
+        norm = self.step_optimizer("policy", total)
+        if self.config.target_update_timesteps is None:
+            self.update_target()
+        metrics = {
+            "train/loss/total": total.detach(),
+            "train/dqn/q_mean": q.mean(),
+            "train/dqn/td_error": error.mean(),
+            "train/grad/norm": norm,
+        }
+        return Learned(metrics, error)
+
+    def losses_for_batch(self, batch: ReplayBatch) -> tuple[Tensor, Tensor, Tensor]:
+        """Compute what one batch says.
+
+        Returns:
+            Loss (B,) with gradient; size of the error (B,), the priority; Q of the actions, (B,).
+        """
+        is_noisy = self.policy.is_noisy
+        output = self.policy(batch.observation, is_noisy=is_noisy)
+        with torch.no_grad():
+            following = self.target(batch.next_observation, is_noisy=is_noisy)
+            selector = (
+                self.policy(batch.next_observation, is_noisy=is_noisy)
+                if self.config.double
+                else following
+            )
+        if self.config.distribution == "c51":
+            return self._distributional_losses(batch, output, following, selector)
+        value = q_of_action(output.squeeze(2), batch.action)
+        target = td_target(
+            reward=batch.reward,
+            discount=batch.discount,
+            next_value=next_value(
+                target_q=following.squeeze(2),
+                selector_q=selector.squeeze(2),
+                allowed=batch.next_mask,
+            ),
+        )
+        loss = td_loss(value=value, target=target, is_huber=self.config.loss == "huber")
+        return loss, (value.detach() - target).abs(), value.detach()
+
+    def _distributional_losses(
+        self, batch: ReplayBatch, output: Tensor, following: Tensor, selector: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        action = best_action(self.policy.q_of(selector), allowed=batch.next_mask)
+        target = project_distribution(
+            probability=_of_action(following, action).softmax(dim=1),
+            reward=batch.reward,
+            discount=batch.discount,
+            support=self.policy.support,
+        )
+        logits = _of_action(output, batch.action)
+        loss = cross_entropy(logits=logits, target=target)
+        value = (logits.detach().softmax(dim=1) * self.policy.support).sum(dim=1)
+        return loss, divergence(cross_entropy=loss, target=target), value
+
+    @override
+    def describe_learning(self) -> list[str]:
+        config = self.config
+        period, tau = config.target_update_timesteps, config.target_tau
+        if period is None:
+            how = f"target network: moved by {tau:g} after every update"
+        else:
+            n_updates = float(period * config.exact_replay_ratio)
+            step = "copied" if tau == 1.0 else f"moved by {tau:g}"
+            how = (
+                f"target network: {step} every {period:,} timesteps = {n_updates:,.6g} updates = "
+                f"{period / config.n_envs:,.6g} vector steps"
+            )
+        return [*super().describe_learning(), how]
+
+    @override
+    def learner_state(self) -> dict[str, Any]:
+        return super().learner_state() | {
+            "n_target_periods": self._n_target_periods,
+            "noise_generator": self.noise_generator.get_state(),
+        }
+
+    @override
+    def load_learner_state(self, state: dict[str, Any]) -> None:
+        super().load_learner_state(state)
+        self._n_target_periods = state["n_target_periods"]
+        if state["device"] == self.config.device:  # other devices draw other numbers
+            self.noise_generator.set_state(state["noise_generator"])
+
+
+def _of_action(output: Tensor, action: Tensor) -> Tensor:
+    """Pick the atoms (B, K) of one action of each row, out of (B, A, K)."""
+    return output[torch.arange(len(action), device=action.device), action]

@@ -1,0 +1,261 @@
+"""The life of an agent that learns from a replay buffer."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import torch
+from torch import Tensor, nn
+from typing_extensions import override
+
+from agents.base_agent import BaseAgent
+from agents.replay_records import UpdateLog, record_episodes
+from agents.replay_setup import build_replay_source
+from utils.buffers import TransitionBatch
+from utils.checkpoints.pointers import follow
+from utils.config import OffPolicyConfig
+from utils.dataloaders import HookBatch, ReplaySource, Round
+from utils.dataloaders.replay_source import split_mask
+from utils.optimization import build_optimizer, clip_and_step, set_learning_rate
+from utils.rollouts.experience_collector import Explorer
+from utils.schedules import schedule_value
+
+REPLAY_SUFFIX = ".replay"
+
+
+class Learned(NamedTuple):
+    """What one update says."""
+
+    metrics: dict[str, Tensor]
+    """Metric key -> detached scalar; the same keys in every update of a run."""
+    error: Tensor | None = None
+    """(B,) absolute error of each transition, its priority from now on; None keeps priorities."""
+
+
+class ReplayBatch(NamedTuple):
+    """B transitions as losses read them: on the device, observations normalised, masks apart."""
+
+    observation: Any
+    """(B, ...)"""
+    action: Tensor
+    """(B, ...) as the explorer stored it."""
+    reward: Tensor
+    """(B,) sum of gamma^i r_i over n steps."""
+    discount: Tensor
+    """(B,) gamma^n, or 0 where the decision process ended."""
+    next_observation: Any
+    """(B, ...) what the n steps led to; the final observation where the episode ended."""
+    next_mask: Tensor | None
+    """(B, n) bool, which actions that allows; None without action masks."""
+    weight: Tensor | None
+    """(B,) importance weights of prioritised draws; None without."""
+
+
+class ReplayAgent(BaseAgent):
+    """One epoch is some vector steps and the updates that the replay ratio asks for.
+
+    An algorithm says five things:
+
+    - `build_models`: its policy (see `utils.policies.Policy`), static, so that play can call it;
+    - `build_learner`: what learns beside the policy. Every module that a checkpoint must hold goes
+      into `self.networks`, every optimiser into `self.optimizers`, both by name;
+    - `build_explorer`: how actions are chosen while collecting (see `Explorer`);
+    - `learn(batch)`: the optimiser steps of one update;
+    - `before_updates`, if it has something to do between collecting and learning.
+
+    Everything else (buffer, phases, warm-up, exact counts, saving) is here. `make_updates` is the
+    reference that faster ways of the same updates override and are held to.
+    """
+
+    config: OffPolicyConfig
+    source: ReplaySource
+
+    # -- what an algorithm says ---------------------------------------------------------------
+
+    @override
+    def build_learner(self) -> None:
+        self.networks: dict[str, nn.Module] = {}
+        """What a checkpoint holds beside the policy, by name."""
+        self.optimizers: dict[str, torch.optim.Optimizer] = {}
+        """By name."""
+        self.log = UpdateLog()
+
+    @abstractmethod
+    def build_explorer(self) -> Explorer:
+        """Build what chooses actions while experience is collected."""
+
+    @abstractmethod
+    def learn(self, batch: ReplayBatch) -> Learned:
+        """Take the optimiser steps of one update."""
+
+    def before_updates(self) -> None:
+        """Do what is due between collecting and the updates of a round."""
+
+    # -- one epoch ------------------------------------------------------------------------------
+
+    @override
+    def build_source(self) -> ReplaySource:
+        return build_replay_source(
+            self.config, self.train_env, self.policy, self.build_explorer(), self.compute_device
+        )
+
+    @override
+    def learn_from(self, batch: HookBatch) -> None:
+        collected = learnt = 0.0
+        for due in self.source.plan.rounds():
+            started = time.perf_counter()
+            if due.is_evaluation:
+                self.evaluate()
+                continue
+            self.source.collect(due)
+            between = time.perf_counter()
+            collected += between - started
+            if due.n_updates:
+                self.before_updates()
+                self.run_round(due)
+                learnt += time.perf_counter() - between
+        summary = self.source.summarize()
+        self.count(summary)
+        self.counters.updates += self.log.n_updates
+        self._record(summary, collected=collected, learnt=learnt)
+        self.finish_epoch()
+
+    def run_round(self, due: Round) -> None:
+        """Carry out the updates of a round; each is one turn through the hooks of its phase."""
+        assert due.hooks == ("update",), due
+        self.make_updates(due.n_updates)
+
+    def make_updates(self, n_updates: int) -> None:
+        """Draw batches and learn from each, one after another."""
+        for optimizer in self.optimizers.values():
+            set_learning_rate(optimizer, self.hyperparameters["policy_lr"])
+        is_prioritized = self.config.prioritized_replay
+        beta = self.hyperparameters["importance_exponent"] if is_prioritized else None
+        for _ in range(n_updates):
+            batch = self.source.sample(beta=beta)
+            learned = self.learn(self.prepare(batch))
+            if is_prioritized and learned.error is not None:
+                self.source.buffer.update_priorities(batch.index, learned.error)
+            self.log.add(learned.metrics)
+
+    def prepare(self, batch: TransitionBatch) -> ReplayBatch:
+        """Return a batch as losses read it."""
+        observation, following, next_mask = batch.observation, batch.next_observation, None
+        if self.policy.has_masks:
+            is_dict = isinstance(self.train_env.single_observation_space, gym.spaces.Dict)
+            observation, _ = split_mask(observation, is_dict=is_dict)
+            following, next_mask = split_mask(following, is_dict=is_dict)
+            next_mask = next_mask.to(self.compute_device)
+        return ReplayBatch(
+            self.policy.normalize(_to(observation, self.compute_device)),
+            batch.action.to(self.compute_device),
+            batch.reward.to(self.compute_device),
+            batch.discount.to(self.compute_device),
+            self.policy.normalize(_to(following, self.compute_device)),
+            next_mask,
+            None if batch.weight is None else batch.weight.to(self.compute_device),
+        )
+
+    def step_optimizer(self, name: str, loss: Tensor) -> Tensor:
+        """Take one step of an optimiser against a scalar loss; returns the gradient's norm, ()."""
+        optimizer = self.optimizers[name]
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        for parameter in parameters:
+            parameter.grad = None
+        loss.backward()
+        limit = self.hyperparameters.get("max_grad_norm")
+        return clip_and_step(optimizer, parameters, max_grad_norm=limit).norm()
+
+    def new_optimizer(self, parameters: Any, *, lr: float | None = None) -> torch.optim.Optimizer:
+        """Build the configured optimiser for some parameters; `policy_lr` if no rate is given."""
+        return build_optimizer(
+            self.config.optimizer,
+            parameters,
+            lr=self.hyperparameters["policy_lr"] if lr is None else lr,
+            kwargs=self.config.optimizer_kwargs,
+        )
+
+    def value_now(self, name: str, timesteps: int) -> float:
+        """Return the value of a scheduled setting in the middle of an epoch."""
+        schedule = self.config.hyperparameters[name]
+        limit = self.config.max_timesteps
+        return schedule_value(schedule, timesteps=timesteps, max_timesteps=limit)
+
+    def _record(self, summary: Any, *, collected: float, learnt: float) -> None:
+        record_episodes(self.recorder, summary)
+        self.recorder.record("train/time/rollout_seconds", collected)
+        self.recorder.record("train/time/update_seconds", learnt)
+        self.recorder.record("train/replay/n_transitions", float(len(self.source.buffer)))
+        self.recorder.record("train/replay/phase", float(self.source.plan.scheduler.index))
+        means, diverged = self.log.flush()
+        if diverged is not None:
+            key, value, update = diverged
+            self.stop_diverged(key, value, where=f"update {update + 1} of the epoch, ")
+        self.recorder.record_many(means)
+
+    # -- what it says, and its saved state ------------------------------------------------------
+
+    @property
+    @override
+    def end_reason(self) -> str | None:
+        return self.source.plan.end_reason
+
+    @override
+    def describe_learning(self) -> list[str]:
+        config, buffer = self.config, self.source.buffer
+        ratio = config.exact_replay_ratio
+        lines = [
+            f"replay: {buffer.capacity:,} transitions ({buffer.nbytes_declared / 2**20:,.1f} MiB), "
+            f"{ratio} updates of {config.batch_size} for each timestep, from timestep "
+            f"{config.timesteps_before_updates:,} on"
+        ]
+        if not config.save_replay:
+            lines.append(
+                "the buffer is not saved: a resumed run fills an empty one for "
+                f"{config.timesteps_before_updates:,} timesteps before it learns on"
+            )
+        if config.timesteps_before_updates >= config.max_timesteps:
+            lines.append(
+                f"note: nothing is learnt, for the run ends at timestep {config.max_timesteps:,}"
+            )
+        return lines
+
+    @override
+    def learner_state(self) -> dict[str, Any]:
+        return {
+            "networks": {name: module.state_dict() for name, module in self.networks.items()},
+            "optimizers": {name: part.state_dict() for name, part in self.optimizers.items()},
+        }
+
+    @override
+    def load_learner_state(self, state: dict[str, Any]) -> None:
+        for name, module in self.networks.items():
+            module.load_state_dict(state["networks"][name])
+        for name, optimizer in self.optimizers.items():
+            optimizer.load_state_dict(state["optimizers"][name])
+
+    @override
+    def save_companions(self, checkpoint: Path) -> None:
+        if self.config.save_replay:
+            self.source.save_buffer(checkpoint.with_suffix(REPLAY_SUFFIX))
+
+    @override
+    def load_companions(self, checkpoint: Path) -> str | None:
+        path = follow(checkpoint).with_suffix(REPLAY_SUFFIX)
+        if path.exists():
+            self.source.load_buffer(path)
+            return None
+        return (
+            f"no replay buffer is saved beside {path.with_suffix('.ckpt').name}: an empty one is "
+            f"filled for {self.config.timesteps_before_updates:,} timesteps before learning goes on"
+        )
+
+
+def _to(observation: Any, device: torch.device) -> Any:
+    if isinstance(observation, dict):
+        return {key: part.to(device) for key, part in observation.items()}
+    return observation.to(device)

@@ -1,0 +1,88 @@
+"""Buffers, phases and sources from a config: what agents of a replay buffer set up alike."""
+
+from __future__ import annotations
+
+import torch
+from gymnasium.vector import VectorEnv
+
+from utils.buffers import Place, Priorities, TransitionBuffer, TransitionLayout
+from utils.config import OffPolicyConfig
+from utils.dataloaders import ReplayPace, ReplayPlan, ReplaySource
+from utils.dataloaders.replay_source import stored_space
+from utils.phases import COLLECT, PhaseScheduler, PhaseSpec, UpdateBudget
+from utils.policies import Policy
+from utils.rollouts.experience_collector import ExperienceCollector, Explorer
+from utils.seeding import derive_seed
+from utils.vector_envs.action_mask import mask_width
+
+
+def build_replay_source(
+    config: OffPolicyConfig,
+    env: VectorEnv,
+    policy: Policy,
+    explorer: Explorer,
+    device: torch.device,
+) -> ReplaySource:
+    """Build collector, buffer, plan and source of the training environments.
+
+    Args:
+        config: Of the run.
+        env: Training environments.
+        policy: What the explorer chooses with.
+        explorer: Chooses actions while collecting.
+        device: Where the policy lives.
+    """
+    collector = ExperienceCollector(env, policy, explorer, device=device)
+    buffer = build_transition_buffer(config, env, policy, place=Place(device=device))
+    pace = ReplayPace(
+        n_envs=env.num_envs,
+        max_timesteps=config.max_timesteps,
+        steps_per_epoch=config.steps_per_epoch,
+        train_every_vec_steps=config.train_every_vec_steps,
+        random_timesteps=config.learning_starts_timesteps,
+        timesteps_before_updates=config.timesteps_before_updates,
+        batch_size=config.batch_size,
+    )
+    plan = ReplayPlan(
+        pace,
+        build_phase_scheduler(config),
+        UpdateBudget(config.replay_ratio),
+        timesteps=lambda: collector.timesteps,
+        n_stored=lambda: len(buffer),
+    )
+    return ReplaySource(
+        collector,
+        buffer,
+        plan,
+        seed=derive_seed(config.seed, "replay"),
+        reward_scale=config.reward_scale,
+        generator_device=device,
+    )
+
+
+def build_phase_scheduler(config: OffPolicyConfig) -> PhaseScheduler:
+    """Return the phases of a config; without any, one that collects and learns to the end."""
+    plain = PhaseSpec(name="learn", type="online", hooks=(COLLECT, *config.UPDATE_HOOKS))
+    return PhaseScheduler([phase.spec() for phase in config.phases] or [plain])
+
+
+def build_transition_buffer(
+    config: OffPolicyConfig, env: VectorEnv, policy: Policy, *, place: Place
+) -> TransitionBuffer:
+    """Allocate the buffer of the transitions of `env`.
+
+    Raises:
+        ConfigError: There is no room for it.
+    """
+    width = mask_width(env.single_action_space) or 0 if policy.has_masks else 0
+    layout = TransitionLayout(
+        capacity=config.buffer_transitions,
+        n_envs=env.num_envs,
+        observation_space=stored_space(env.single_observation_space, mask_width=width),
+        action_space=env.single_action_space,
+        frame_stack=config.frame_stack,
+        priorities=(
+            Priorities(alpha=config.priority_exponent) if config.prioritized_replay else None
+        ),
+    )
+    return TransitionBuffer(layout, n_step=config.n_step, gamma=config.gamma, place=place)

@@ -1,0 +1,86 @@
+"""Exploration by now and then taking any action."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from utils.rollouts.experience_collector import Decision
+from utils.rollouts.stepper import Observation
+
+ChooseBest = Callable[[Observation, Tensor | None], np.ndarray]
+"""Raw observations (N, ...) and mask (N, A) or None -> the best actions, (N,) int64."""
+
+
+class EpsilonGreedy:
+    """Takes the best action, or with probability epsilon one drawn evenly from those allowed.
+
+    Each decision draws two numbers for every environment, whatever becomes of them: the stream of
+    random numbers does not depend on epsilon.
+    """
+
+    def __init__(
+        self,
+        choose_best: ChooseBest,
+        *,
+        epsilon: Callable[[int], float],
+        n_actions: int,
+        seed: int,
+    ) -> None:
+        """Bind who knows the best action.
+
+        Args:
+            choose_best: Is asked where at least one environment does not explore.
+            epsilon: Timesteps so far -> probability of a random action.
+            n_actions: Number of actions A.
+            seed: Of the draws.
+        """
+        self.choose_best = choose_best
+        self._epsilon = epsilon
+        self._n_actions = n_actions
+        self._generator = np.random.Generator(np.random.PCG64(seed))
+
+    def decide(self, observation: Observation, *, mask: Tensor | None, timesteps: int) -> Decision:
+        """Choose for raw observations (N, ...); see `Explorer`."""
+        n = len(_first(observation))
+        is_random = self._generator.random(n) < self._epsilon(timesteps)
+        action = self._draw(n, mask)
+        if not is_random.all():
+            best = self.choose_best(observation, mask)
+            action = np.where(is_random, action, best)
+        return _decision(action)
+
+    def draw(self, n: int, *, mask: Tensor | None) -> Decision:
+        """Choose evenly for n environments; see `Explorer`."""
+        self._generator.random(n)
+        return _decision(self._draw(n, mask))
+
+    def _draw(self, n: int, mask: Tensor | None) -> np.ndarray:
+        drawn = self._generator.random(n)
+        if mask is None:
+            return (drawn * self._n_actions).astype(np.int64)
+        # The k-th of the allowed ones, k even among them.
+        counts = mask.numpy(force=True).cumsum(axis=1)
+        wanted = (drawn * counts[:, -1]).astype(np.int64) + 1
+        return (counts < wanted[:, None]).sum(axis=1)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the generator's state."""
+        return {"generator": self._generator.bit_generator.state}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        self._generator.bit_generator.state = state["generator"]
+
+
+def _decision(action: np.ndarray) -> Decision:
+    tensor = torch.from_numpy(action)
+    return Decision(tensor, tensor)
+
+
+def _first(observation: Observation) -> Tensor:
+    return next(iter(observation.values())) if isinstance(observation, dict) else observation

@@ -1,0 +1,187 @@
+"""Collect experience step by step for agents that learn from stored or passing transitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import torch
+from gymnasium.vector import VectorEnv
+from torch import Tensor
+
+from utils.policies import Policy
+from utils.rollouts.collector import RolloutSummary
+from utils.rollouts.stepper import Observation, ObservationArray, Stepper
+
+
+class Decision(NamedTuple):
+    """What N environments shall do, and how the learner shall remember it."""
+
+    action: Tensor
+    """(N, ...) as a policy draws them: choices count from 0, a Box has the environment's units."""
+    stored: Tensor
+    """(N, ...) what the learner reads: the same, or the units that its networks work in."""
+
+
+class Explorer(Protocol):
+    """Chooses actions while experience is collected; owns the randomness of it."""
+
+    def decide(self, observation: Observation, *, mask: Tensor | None, timesteps: int) -> Decision:
+        """Choose with the policy as it is, and explore.
+
+        Args:
+            observation: (N, ...) raw.
+            mask: (N, n) bool, which choices are allowed; None without action masks.
+            timesteps: Environment steps so far, for whatever follows a schedule.
+        """
+
+    def draw(self, n: int, *, mask: Tensor | None) -> Decision:
+        """Choose for n environments without looking: a warm-up's actions, drawn evenly."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the generators as plain containers."""
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+
+
+class Step(NamedTuple):
+    """One vector step of N environments, valid until the next one has been made."""
+
+    stored_action: Tensor
+    """(N, ...)"""
+    reward: np.ndarray
+    """(N,) float64, as the wrappers of the learner pay it."""
+    terminated: np.ndarray
+    truncated: np.ndarray
+    next_observation: ObservationArray
+    """(N, ...) raw, what the environments show now, after resets where any were."""
+    next_mask: np.ndarray | None
+    """(N, n) bool, which actions that allows; None without action masks."""
+    final_observation: ObservationArray | None
+    """(N, ...) valid where an episode ended; None where none did."""
+
+
+class ExperienceCollector:
+    """Steps the training environments and hands on what happened, one vector step at a time.
+
+    It knows episodes, not losses. Observations are handed on raw: a learner that reads them again
+    later normalises them with the statistics of its own day.
+    """
+
+    def __init__(
+        self, env: VectorEnv, policy: Policy, explorer: Explorer, *, device: torch.device
+    ) -> None:
+        """Bind environment and explorer.
+
+        Args:
+            env: Vector environment with SAME_STEP autoreset.
+            policy: Whose normaliser learns from each step, and who says whether there are masks.
+            explorer: Chooses the actions.
+            device: Where the explorer wants observations.
+        """
+        self.stepper = Stepper(env, policy, device=device)
+        self.policy = policy
+        self.explorer = explorer
+        self._n_vec_steps = 0
+        self._returns: list[float] = []
+
+    @property
+    def env(self) -> VectorEnv:
+        """The training environments."""
+        return self.stepper.env
+
+    @property
+    def has_started(self) -> bool:
+        """Whether the environments have been reset, or restored."""
+        return self.stepper.has_started
+
+    @property
+    def timesteps(self) -> int:
+        """Environment steps since the run began, over all environments."""
+        return self.stepper.n_vec_steps * self.env.num_envs
+
+    def reset(self, *, seed: int) -> None:
+        """Seed and reset the environments; called once, before the first step."""
+        self.stepper.reset(seed=seed)
+
+    @torch.inference_mode()
+    def collect(
+        self, n_vec_steps: int, *, is_random: bool, write: Callable[[Step], object]
+    ) -> None:
+        """Make some vector steps, going on where the last ones stopped.
+
+        Args:
+            n_vec_steps: How many, >= 0.
+            is_random: Choose without looking.
+            write: Is given every step before the next one is made.
+        """
+        stepper, explorer, n_envs = self.stepper, self.explorer, self.env.num_envs
+        normalizer = self.policy.normalizer
+        for _ in range(n_vec_steps):
+            observation, mask = stepper.observation, stepper.mask
+            if normalizer.learns:
+                normalizer.update(observation)
+            if is_random:
+                decision = explorer.draw(n_envs, mask=mask)
+            else:
+                decision = explorer.decide(observation, mask=mask, timesteps=self.timesteps)
+            outcome = stepper.step(decision.action)
+            final = outcome.infos.get("final_obs")
+            if final is not None:
+                # The stepper looks at truncated rows only; here somebody stores the others too.
+                stepper.check_finite("final observation", final, rows=outcome.terminated)
+            if outcome.finished is not None:
+                self._returns += outcome.finished.returns.tolist()
+            write(
+                Step(
+                    decision.stored,
+                    outcome.reward,
+                    outcome.terminated,
+                    outcome.truncated,
+                    stepper.observation_array,
+                    stepper.mask_array,
+                    final,
+                )
+            )
+        self._n_vec_steps += n_vec_steps
+
+    def summarize(self) -> RolloutSummary:
+        """Return what was collected since this was last asked."""
+        tracker, returns, n_vec_steps = self.stepper.tracker, self._returns, self._n_vec_steps
+        self._returns, self._n_vec_steps = [], 0
+        return RolloutSummary(
+            n_timesteps=n_vec_steps * self.env.num_envs,
+            n_vec_steps=n_vec_steps,
+            n_episodes=len(returns),
+            last_returns=returns,
+            episode_returns=list(tracker.window_returns),
+            episode_lengths=list(tracker.window_lengths),
+            episode_metrics=tracker.window_metrics.means(),
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return environments, running episodes and the explorer in plain containers."""
+        return {
+            "env": self.env.get_state(),
+            "tracker": self.stepper.tracker.state_dict(),
+            "n_vec_steps": self.stepper.n_vec_steps,
+            "explorer": self.explorer.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> np.ndarray:
+        """Restore what `state_dict` returned.
+
+        Returns:
+            (n,) int64, which environments could not be restored. Their running episode is
+            abandoned: it counts in no statistic, and a new one has begun.
+        """
+        observation, restored = self.env.set_state(state["env"])
+        self.stepper.restore(observation, None)
+        self.stepper.n_vec_steps = state["n_vec_steps"]
+        self.stepper.tracker.load_state_dict(state["tracker"])
+        self.explorer.load_state_dict(state["explorer"])
+        lost = np.flatnonzero(~restored)
+        self.stepper.tracker.reset(lost)
+        return lost
