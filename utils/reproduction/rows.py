@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from utils.config import load_config
+import gymnasium as gym
+
+from utils.config import Config, load_config
 from utils.environment import solved_threshold
-from utils.environment.families.standard import find_spec
 from utils.errors import ConfigError
 from utils.reproduction.entries import ENTRIES, Entry
 from utils.reproduction.summary import Summary
@@ -58,7 +59,7 @@ def make_row(entry: Entry, summary: Summary, facts: Sequence[Mapping[str, Any]])
     """
     config = load_config(entry.config_id)
     of_returns = entry.metric is None
-    threshold = solved_threshold(config, find_spec(config.env_id)) if of_returns else None
+    threshold = _solved_threshold(config) if of_returns else None
     goal, n_seeds = entry.goal, len(summary.seeds)
     unfinished = f" ({summary.n_unfinished} unfinished)" if summary.n_unfinished else ""
     worst = min if of_returns else max
@@ -119,6 +120,12 @@ def number_machines(rows: Sequence[Row]) -> tuple[list[tuple[str, ...]], list[st
         for row in rows
     ]
     return cells, [_MACHINES, "", *(f"{i}. {name}" for i, name in enumerate(machines, start=1))]
+
+
+def _solved_threshold(config: Config) -> float | None:
+    """Return the config's threshold, or the one of an environment of Gymnasium's own."""
+    spec = gym.registry.get(config.env_id)
+    return config.spec.solved_threshold if spec is None else solved_threshold(config, spec)
 
 
 def _split(line: str) -> tuple[str, ...]:
