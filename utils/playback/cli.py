@@ -12,6 +12,7 @@ from utils.config.option_parser import OptionParser, positive_number, whole_numb
 from utils.errors import UserError
 
 _EPISODES = 5
+_NEWEST = "@last"
 _LARGEST_GRID = 64
 
 RenderChoice = Literal["auto", "window", "video", "terminal", "none"]
@@ -23,6 +24,7 @@ examples:
   run_play.py --seed 7 --episodes 1              one episode again: each episode's seed is printed
   run_play.py --render terminal                  watch over a remote shell
   run_play.py --output best.mp4 --speed 2        a video at twice the speed
+  run_play.py --repo ann/CartPole-v1-ppo         a policy that somebody published
   run_play.py --grid 9                           nine episodes side by side
   run_play.py --human                            play yourself, with the policy's advice
   run_play.py --record                           a video of what is shown, while it is shown
@@ -39,6 +41,8 @@ class PlayArgs:
     """The run: `@last`, an id, the beginning of one, or a path; a checkpoint may follow a slash."""
     checkpoint: str | None
     """`@best`, `@last`, `epoch=XX` or a file; None for what `run` says, or the best."""
+    repo: str | None
+    """A published policy, `<user>/<name>[@<revision>]`, instead of a run."""
     episodes: int
     """Whole episodes to play, >= 1."""
     seed: int | None
@@ -84,6 +88,7 @@ def parse_play_args(argv: Sequence[str] | None = None) -> PlayArgs:
     return PlayArgs(
         run=given.run_id,
         checkpoint=given.checkpoint,
+        repo=given.repo,
         episodes=given.episodes or given.grid or _EPISODES,
         seed=given.seed,
         deterministic=given.deterministic,
@@ -110,13 +115,18 @@ def _build_parser() -> OptionParser:
     )
     parser.add_option(
         "--run-id",
-        default="@last",
+        default=_NEWEST,
         metavar="RUN",
         help="@last (default), an id, the beginning of one, or a path; "
         "with /@best, /@last or /epoch=XX a checkpoint of it",
     )
     parser.add_option(
         "--checkpoint", metavar="NAME", help="@best (default), @last, epoch=XX or a file"
+    )
+    parser.add_option(
+        "--repo",
+        metavar="USER/NAME",
+        help="a policy from the Hugging Face Hub instead of a run; @REVISION may follow",
     )
     parser.add_option(
         "--episodes",
@@ -187,6 +197,14 @@ def _build_parser() -> OptionParser:
 
 def _contradictions(given: argparse.Namespace) -> list[str]:
     problems = []
+    if given.repo is not None:
+        instead = {
+            "--run-id": given.run_id != _NEWEST,
+            "--checkpoint": given.checkpoint is not None,
+        }
+        problems += [
+            f"{name} has no effect with --repo" for name, is_given in instead.items() if is_given
+        ]
     if given.output is not None:
         problems += _faults_of_file("--output", given.output)
         if given.render not in ("auto", "video"):

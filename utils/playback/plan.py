@@ -8,6 +8,7 @@ from pathlib import Path
 from utils.config import Config, load_config_json
 from utils.errors import CheckpointError, UserError
 from utils.playback.cli import PlayArgs
+from utils.publishing.download import PublishedPolicy, fetch_policy
 from utils.run import Run, split_reference
 
 _LAST_SEED = 2**31 - 1
@@ -15,10 +16,10 @@ _LAST_SEED = 2**31 - 1
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlayPlan:
-    """A run that exists, its config, the checkpoint to play, and how."""
+    """A run or a published policy that exists, its config, the checkpoint to play, and how."""
 
     args: PlayArgs
-    run: Run
+    run: Run | PublishedPolicy
     config: Config
     checkpoint: Path
     is_deterministic: bool
@@ -27,27 +28,28 @@ class PlayPlan:
 
     @property
     def checkpoint_name(self) -> str:
-        """Name of the checkpoint file, without `.ckpt`."""
+        """Name of the checkpoint file without its suffix; of a published policy that policy's."""
+        if isinstance(self.run, PublishedPolicy):
+            return self.run.name
         return self.checkpoint.name.removesuffix(".ckpt")
+
+    @property
+    def origin(self) -> str:
+        """Where the policy comes from, for people."""
+        if isinstance(self.run, PublishedPolicy):
+            return self.run.id
+        return f"run {self.run.id}, {self.checkpoint_name}"
 
 
 def plan_play(args: PlayArgs) -> PlayPlan:
-    """Find the run, its config and the checkpoint.
+    """Find the run or fetch the published policy, with its config and checkpoint.
 
     Raises:
-        UserError: One of them does not exist or cannot be read.
+        UserError: One of them does not exist or cannot be had or read.
     """
-    reference, name = split_reference(args.run)
-    if name is not None and args.checkpoint is not None and name != args.checkpoint:
-        raise UserError(f"two checkpoints: '{args.run}' and --checkpoint {args.checkpoint}")
-    run = Run.open(reference, runs_dir=args.runs_dir)
-    config = load_config_json(run.config_path)
-    checkpoint, notes = _choose_checkpoint(run, name or args.checkpoint)
     if args.seed is not None and args.seed + args.episodes - 1 > _LAST_SEED:
         raise UserError(f"--seed {args.seed}: seeds end at {_LAST_SEED}")
-    devices = [facts.get("device") for facts in run.read_environment_facts()]
-    if devices and devices[-1] not in (None, "cpu"):
-        notes.append(f"trained on {devices[-1]}, played on cpu")
+    run, config, checkpoint, notes = _fetch(args.repo) if args.repo else _find(args)
     deterministic = args.deterministic
     return PlayPlan(
         args=args,
@@ -57,6 +59,28 @@ def plan_play(args: PlayArgs) -> PlayPlan:
         is_deterministic=config.eval_deterministic if deterministic is None else deterministic,
         notes=tuple(notes),
     )
+
+
+def _find(args: PlayArgs) -> tuple[Run, Config, Path, list[str]]:
+    reference, name = split_reference(args.run)
+    if name is not None and args.checkpoint is not None and name != args.checkpoint:
+        raise UserError(f"two checkpoints: '{args.run}' and --checkpoint {args.checkpoint}")
+    run = Run.open(reference, runs_dir=args.runs_dir)
+    config = load_config_json(run.config_path)
+    checkpoint, notes = _choose_checkpoint(run, name or args.checkpoint)
+    devices = [facts.get("device") for facts in run.read_environment_facts()]
+    if devices and devices[-1] not in (None, "cpu"):
+        notes.append(f"trained on {devices[-1]}, played on cpu")
+    return run, config, checkpoint, notes
+
+
+def _fetch(repo: str) -> tuple[PublishedPolicy, Config, Path, list[str]]:
+    published = fetch_policy(repo)
+    notes = []
+    module, _, _ = published.config.env_id.rpartition(":")
+    if module:
+        notes.append(f"the environment comes from the module '{module}' of this machine")
+    return published, published.config, published.weights, notes
 
 
 def _choose_checkpoint(run: Run, name: str | None) -> tuple[Path, list[str]]:

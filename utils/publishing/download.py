@@ -25,9 +25,19 @@ class PublishedPolicy:
     """A checkpoint for `load_policy`."""
 
     @property
+    def id(self) -> str:
+        """Repository and commit, which name the policy for good."""
+        return f"{self.repo_id}@{self.commit[:7]}"
+
+    @property
     def name(self) -> str:
         """The repository's name without its owner."""
         return self.repo_id.rpartition("/")[2]
+
+    @property
+    def videos_dir(self) -> Path:
+        """Where films of it go: the cache of the Hub's client is no place for them."""
+        return Path("videos")
 
 
 def fetch_policy(reference: str) -> PublishedPolicy:

@@ -109,7 +109,9 @@ class Hub:
             )
         is_made = info is None
         if is_made:
-            self._try("make", self._api.create_repo, repo_id, private=is_private, exist_ok=True)
+            self._try(
+                "make", self._api.create_repo, repo_id, private=is_private or None, exist_ok=True
+            )
         try:
             return self._try("upload to", self._commit, repo_id, files, summary)
         except BaseException as error:
