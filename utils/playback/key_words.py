@@ -44,10 +44,14 @@ def chords_of_labels(labels: Sequence[str]) -> list[Chord | None]:
     "push left" is the left arrow, "RIGHTFIRE" the right arrow with space, "torque 0" no key. Where
     some actions turn left and others move left, the letters a and d move and the arrows turn.
     """
-    is_turning = ["turn" in _TOKEN.findall(label.lower()) for label in labels]
+    tokens = [_TOKEN.findall(label.lower()) for label in labels]
+    is_turning = ["turn" in words for words in tokens]
+    # "arm 0, arm 1" counts; only where there is a minus do numbers say a direction.
+    has_signs = any(word.startswith("-") for words in tokens for word in words)
+    chords = [_chord_of_words(words, has_signs=has_signs) for words in tokens]
     return [
         _sidestep(chord) if chord is not None and any(is_turning) and not turns else chord
-        for chord, turns in zip(map(_chord_of_label, labels), is_turning, strict=True)
+        for chord, turns in zip(chords, is_turning, strict=True)
     ]
 
 
@@ -55,8 +59,7 @@ def _sidestep(chord: Chord) -> Chord:
     return frozenset({"left": "a", "right": "d"}.get(key, key) for key in chord)
 
 
-def _chord_of_label(label: str) -> Chord | None:
-    tokens = _TOKEN.findall(label.lower())
+def _chord_of_words(tokens: Sequence[str], *, has_signs: bool) -> Chord | None:
     if _NO_DIRECTIONS.intersection(tokens):
         return None
     words = [part for token in tokens for part in _split_joined(token)]
@@ -65,7 +68,7 @@ def _chord_of_label(label: str) -> Chord | None:
     for word in words:
         if word in _KEYS_OF_WORD:
             keys.update(_KEYS_OF_WORD[word])
-        elif word[0] in "+-0123456789":
+        elif has_signs and word[0] in "+-0123456789":
             value = float(word)
             keys.update(() if value == 0 else ("left",) if value < 0 else ("right",))
             is_idle = is_idle or value == 0

@@ -12,8 +12,7 @@ from utils.playback.canvas import compose, text_strip
 from utils.playback.environment import RenderError
 from utils.playback.view import View
 
-_NAMES = {"return": "enter", "[+]": "+", "[-]": "-", "=": "+"}
-_ARROWS_AND_DIGITS = {f"[{k}]": str(k) for k in range(10)}
+_NAMES = {"return": "enter", "=": "+", **{f"[{key}]": key for key in "0123456789+-"}}
 _SHORTEST_WAIT_SECONDS = 0.002
 
 
