@@ -175,3 +175,73 @@ def assert_same_observation(found: Any, expected: Any) -> None:
             assert torch.equal(found[key], torch.as_tensor(part)), key
     else:
         assert torch.equal(found, torch.as_tensor(expected)), (found, expected)
+
+
+class SlowRow(NamedTuple):
+    """One observation of one environment, what led to it, and what was done there."""
+
+    observation: Any
+    action: np.ndarray
+    reward: float
+    is_first: bool
+    terminated: bool
+    truncated: bool
+    state: np.ndarray
+    """(state_width,)"""
+
+
+class SlowRows:
+    """All rows of each environment, in lists; the last is not complete."""
+
+    def __init__(self, n_envs: int, *, action_width: int = 3, state_width: int = 2) -> None:
+        self.rows: list[list[SlowRow]] = [[] for _ in range(n_envs)]
+        self._no_action = np.zeros(action_width, np.float32)
+        self._no_state = np.zeros(state_width, np.float32)
+
+    def begin(self, observation: Any) -> None:
+        """Take in the first observation."""
+        for i in range(len(self.rows)):
+            self._append(i, observation, is_first=True)
+
+    def _append(
+        self,
+        i: int,
+        observation: Any,
+        reward: float = 0.0,
+        *,
+        is_first: bool = False,
+        terminated: bool = False,
+        truncated: bool = False,
+    ) -> None:
+        nothing = (self._no_action, reward, is_first, terminated, truncated, self._no_state)
+        self.rows[i].append(SlowRow(row_of(observation, i), *nothing))
+
+    def add(self, step: VectorStep, state: np.ndarray) -> None:
+        """Take in one vector step."""
+        for i, rows in enumerate(self.rows):
+            rows[-1] = rows[-1]._replace(action=step.action[i].copy(), state=state[i].copy())
+            reward = float(np.float32(step.reward[i]))
+            if step.terminated[i] or step.truncated[i]:
+                ends = {"terminated": step.terminated[i], "truncated": step.truncated[i]}
+                self._append(i, step.final_observation, reward, **ends)
+                self._append(i, step.next_observation, is_first=True)
+            else:
+                self._append(i, step.next_observation, reward)
+
+    def cut(self, observation: Any, environments: Any) -> None:
+        """Truncate the running episodes of some environments."""
+        for i in environments:
+            if self.rows[i][-1].is_first:
+                self.rows[i].pop()
+            else:
+                self.rows[i][-1] = self.rows[i][-1]._replace(truncated=True)
+            self._append(i, observation, is_first=True)
+
+    def starts(self, length: int, *, n_kept: int, crosses: bool) -> list[tuple[int, int]]:
+        """Return (row, environment) of all rows at which a sequence can begin, sorted."""
+        return sorted(
+            (row, i)
+            for i, rows in enumerate(self.rows)
+            for row in range(max(len(rows) - 1 - n_kept, 0), len(rows) - length)
+            if crosses or not any(one.is_first for one in rows[row + 1 : row + length])
+        )

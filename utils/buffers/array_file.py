@@ -32,7 +32,7 @@ def save_arrays(
         path: The file to write or replace. Its folder must exist.
         layout: What the arrays are for, as JSON; a loader must have the same.
         counters: What else is needed to go on, as JSON.
-        arrays: Contiguous tensors on any device.
+        arrays: Tensors on any device, contiguous but for their first dimensions.
 
     Raises:
         StorageError: The disk is full or read-only. An older file at `path` is as it was.
@@ -51,7 +51,7 @@ def save_arrays(
         file.write(_CHECKSUM.pack(zlib.crc32(content)))
         for array in arrays.values():
             for piece in _pieces(array):
-                block = memoryview(piece.cpu().numpy()).cast("B")
+                block = memoryview(piece.cpu().numpy())
                 file.write(block)
                 file.write(_CHECKSUM.pack(zlib.crc32(block)))
 
@@ -68,7 +68,7 @@ def load_arrays(
         path: The file.
         layout: What the reader expects.
         restore_counters: Is given the counters before the arrays are asked for.
-        find_arrays: Returns the contiguous tensors to read into, as they were saved.
+        find_arrays: Returns the tensors to read into, as they were saved.
 
     Raises:
         CheckpointError: The file is missing, damaged, or of another layout. Of a damaged file some
@@ -109,7 +109,7 @@ def _check_layout(path: Path, saved: Mapping[str, Any], expected: Mapping[str, A
 
 def _read_piece(path: Path, name: str, file: BinaryIO, piece: Tensor) -> None:
     target = piece if piece.device.type == "cpu" else torch.empty_like(piece, device="cpu")
-    block = memoryview(target.numpy()).cast("B")
+    block = memoryview(target.numpy())
     n_read = file.readinto(block)  # type: ignore[attr-defined]
     if n_read < len(block) or _stored_checksum(file) != zlib.crc32(block):
         raise CheckpointError(f"'{path}' is damaged: {name}")
@@ -124,8 +124,10 @@ def _stored_checksum(file: BinaryIO) -> int | None:
 
 def _pieces(array: Tensor) -> Iterator[Tensor]:
     """Cut an array into runs of bytes, views."""
-    assert array.is_contiguous(), array.shape
-    flat = array.view(-1)
-    step = max(_PIECE_BYTES // array.element_size(), 1)
-    for start in range(0, flat.numel(), step):
-        yield flat[start : start + step]
+    if not array.is_contiguous():
+        for part in array:
+            yield from _pieces(part)
+        return
+    flat = array.view(-1).view(torch.uint8)
+    for start in range(0, flat.numel(), _PIECE_BYTES):
+        yield flat[start : start + _PIECE_BYTES]

@@ -35,7 +35,7 @@ class FrameStore:
         self, step: int, observation: Any, environments: np.ndarray | None = None
     ) -> None:
         """Copy the newest frames of observations (N, ...) into the row of a step."""
-        frames = self._frames(observation, -1)
+        frames = self.leaf.frames_of(observation, -1)
         if environments is None:
             write_row(self.ring, step % self.n_rows, frames)
         else:
@@ -45,25 +45,15 @@ class FrameStore:
         """Copy all frames of observations (N, ...) into the row of a step and those before it."""
         for i in range(self.leaf.n_stacked):
             row = self.ring[(step - i) % self.n_rows]
-            write_row(row, environments, self._frames(observation, -1 - i)[environments])
+            write_row(row, environments, self.leaf.frames_of(observation, -1 - i)[environments])
 
     def write_finals(
         self, slots: np.ndarray, observation: Any, environments: np.ndarray, *, are_frames: bool
     ) -> None:
         """Copy the newest frames of some environments' observations (N, ...) into final places."""
-        frames = observation if are_frames else self._frames(observation, -1)
+        frames = observation if are_frames else self.leaf.frames_of(observation, -1)
         write_row(self.finals, slots, frames[environments])
 
     def newest_rows(self, step: int) -> Tensor:
         """Return the frames of a step, (N, ...), a view."""
         return self.ring[step % self.n_rows]
-
-    def _frames(self, observation: Any, which: int) -> Any:
-        """Return one frame of each stack, counted from the newest at -1."""
-        expected = self.leaf.shape
-        assert tuple(observation.shape[1:]) == expected, (observation.shape, expected)
-        if self.leaf.n_stacked == 1:
-            return observation
-        n = self.leaf.frame_shape[0]
-        start = (self.leaf.n_stacked + which) * n
-        return observation[:, start : start + n]

@@ -40,6 +40,15 @@ class Leaf:
         """Bytes of one stored frame."""
         return math.prod(self.frame_shape) * self.dtype.itemsize
 
+    def frames_of(self, observation: Any, which: int) -> Any:
+        """Return one frame of each observation (N, ...), counted from the newest at -1, a view."""
+        assert tuple(observation.shape[1:]) == self.shape, (observation.shape, self.shape)
+        if self.n_stacked == 1:
+            return observation
+        n = self.frame_shape[0]
+        start = (self.n_stacked + which) * n
+        return observation[:, start : start + n]
+
 
 def observation_leaves(space: gym.Space, *, frame_stack: int) -> tuple[Leaf, ...]:
     """Return the leaves of a space, Dict keys in alphabetical order.

@@ -88,10 +88,16 @@ class Place:
         """
         if self.device.type != "cpu":
             return torch.zeros(shape, dtype=dtype, device=self.device)
-        numpy_dtype = _NUMPY_DTYPES[dtype]
         if self.folder is None or math.prod(shape) == 0:
-            return torch.from_numpy(np.zeros(shape, numpy_dtype))
-        return torch.from_numpy(_map_nameless_file(self.folder, shape, numpy_dtype))
+            array = np.zeros(shape, numpy_dtype(dtype))
+        else:
+            array = _map_nameless_file(self.folder, shape, numpy_dtype(dtype))
+        return torch.from_numpy(array).view(dtype)
+
+
+def numpy_dtype(dtype: torch.dtype) -> np.dtype:
+    """Return NumPy's dtype; for what it lacks one of the same size."""
+    return np.dtype(np.int16) if dtype == torch.bfloat16 else _NUMPY_DTYPES[dtype]
 
 
 def _map_nameless_file(folder: Path, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -65,6 +66,18 @@ class PriorityIndex:
     def expel(self, start: int, stop: int) -> None:
         """See to it that the places `start` to `stop` - 1 are not drawn."""
         self._fill(start, stop, 0.0)
+
+    def admit_places(self, places: np.ndarray) -> None:
+        """Give places (n,) int64 the highest priority so far; in ordinary memory only."""
+        self._write(places, float(self.highest) ** self.settings.alpha)
+
+    def expel_places(self, places: np.ndarray) -> None:
+        """See to it that places (n,) int64 are not drawn; in ordinary memory only."""
+        self._write(places, 0.0)
+
+    def _write(self, places: np.ndarray, weight: float) -> None:
+        weights = np.full(len(places), weight)
+        sum_tree_kernels.write_leaves(self._nodes, self._offsets, places, weights)
 
     def _fill(self, start: int, stop: int, weight: float | Tensor) -> None:
         if self._is_compiled:

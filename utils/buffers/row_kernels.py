@@ -70,3 +70,14 @@ def copy_stacks(source, frame_bytes, n_stacked, target, older, places, ages):
             back = min(n_stacked - 1 - i, ages[b])
             place = places[b] if back == 0 else older[b, back - 1]
             copy_bytes(begin + i * frame_bytes, source + place * frame_bytes, frame_bytes)
+
+
+@njit(cache=True, nogil=True)
+def scatter_rows(source, row_bytes, target, places):
+    """Copy rows 0 to B - 1 behind an address to the rows `places` (B,) behind another.
+
+    Places below 0 are passed over; of two rows for one place the later stays.
+    """
+    for b in range(len(places)):
+        if places[b] >= 0:
+            copy_bytes(target + places[b] * row_bytes, source + b * row_bytes, row_bytes)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from utils.buffers.array_file import load_arrays, save_arrays
+from utils.buffers.flags import to_mask
 from utils.buffers.frame_store import FrameStore
 from utils.buffers.observation_leaves import assemble, part_of
 from utils.buffers.place import Place
@@ -149,7 +150,7 @@ class TransitionBuffer:
             final_observation: (N, ...) valid where an episode ended; None where none did.
         """
         assert self._has_begun, "begin() comes before add()"
-        terminated, truncated = _to_mask(terminated), _to_mask(truncated)
+        terminated, truncated = to_mask(terminated), to_mask(truncated)
         assert not (terminated & truncated).any(), (terminated, truncated)
         row = self._head % self._n_rows
         write_row(self.action, row, action)
@@ -355,9 +356,3 @@ class TransitionBuffer:
             arrays[f"observation.{key}"] = store.ring[:n_rows]
             arrays[f"final.{key}"] = store.finals[:n_finals]
         return arrays
-
-
-def _to_mask(flags: Any) -> np.ndarray:
-    flags = flags.numpy(force=True) if isinstance(flags, Tensor) else np.asarray(flags)
-    assert flags.dtype == bool, flags.dtype
-    return flags
