@@ -101,7 +101,10 @@ class RequestReader:
     def read(self) -> list[Request]:
         """Return the requests that are new, oldest first."""
         requests = []
-        for record in _parse(self._file.read()):
+        records = _parse(self._file.read())
+        # What an earlier training of this same process has answered is not asked again.
+        self._seen.update(str(record.get("id")) for record in records if "answer" in record)
+        for record in records:
             kind, request_id = record.get("request"), record.get("id")
             is_ours = record.get("session") == self._session and kind in get_args(RequestKind)
             if is_ours and isinstance(request_id, str) and request_id not in self._seen:

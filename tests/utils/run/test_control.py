@@ -43,6 +43,13 @@ def test_a_request_to_an_earlier_process_is_not_followed(run):
     assert len(RequestReader(run, session=session_of(run)).read()) == 1
 
 
+def test_an_answered_request_is_not_followed_again(run):
+    first = post_request(run, "stop", origin="a test")
+    post_answer(run, first.id, "stopping")
+    second = post_request(run, "save", origin="a test")
+    assert RequestReader(run, session=session_of(run)).read() == [second]
+
+
 @pytest.mark.parametrize("status", ["completed", "interrupted", "failed"])
 def test_nobody_is_asked_where_nobody_trains(run, status):
     run.write_status(status)
