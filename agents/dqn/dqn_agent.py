@@ -7,7 +7,8 @@ al. 2018, "Rainbow: Combining improvements in deep reinforcement learning".
 from __future__ import annotations
 
 import copy
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import numpy as np
@@ -26,11 +27,19 @@ from agents.dqn.dqn_losses import (
     td_target,
 )
 from agents.replay_agent import Learned, ReplayAgent, ReplayBatch
+from utils.buffers import TransitionBatch
 from utils.config import DQNConfig
+from utils.optimization import set_learning_rate
 from utils.policies import QNetwork, QNetworkSettings, build_q_network
 from utils.rollouts.epsilon_greedy import EpsilonGreedy
 from utils.rollouts.stepper import Observation
 from utils.seeding import derive_seed
+
+if TYPE_CHECKING:
+    from agents.dqn.dqn_compiled import CompiledDQN
+
+KEYS = ("train/loss/total", "train/dqn/q_mean", "train/dqn/td_error", "train/grad/norm")
+"""Metric keys, one per column of what compiled updates report."""
 
 
 class DQNAgent(ReplayAgent):
@@ -71,6 +80,16 @@ class DQNAgent(ReplayAgent):
         self.noise_generator = torch.Generator(device=self.compute_device)
         self.noise_generator.manual_seed(derive_seed(self.config.seed, "exploration"))
         self._n_target_periods = 0
+        self.compiled, self.path = self._choose_update()
+
+    def _choose_update(self) -> tuple[CompiledDQN | None, str]:
+        """Find the fastest way; say what carries out updates and why, in a few words."""
+        from agents.dqn.dqn_compiled import CompiledDQN, why_not_compiled
+
+        reason = why_not_compiled(self.policy, self.config)
+        if reason is not None:
+            return None, f"updates by torch ({reason})"
+        return CompiledDQN(self.policy, self.target, self.config), "compiled updates"
 
     @override
     def build_explorer(self) -> EpsilonGreedy:
@@ -83,6 +102,8 @@ class DQNAgent(ReplayAgent):
 
     def choose_best(self, observation: Observation, mask: Tensor | None) -> np.ndarray:
         """Return the actions of the highest value for raw observations (N, ...), (N,) int64."""
+        if self.compiled is not None:
+            return self.compiled.choose_best(observation, mask)
         policy = self.policy
         if policy.is_noisy:
             policy.draw_noise(self.noise_generator)
@@ -104,6 +125,29 @@ class DQNAgent(ReplayAgent):
         with torch.no_grad():
             target, policy = list(self.target.parameters()), list(self.policy.parameters())
             torch._foreach_lerp_(target, policy, self.config.target_tau)
+
+    @override
+    def make_updates(self, n_updates: int) -> None:
+        if self.compiled is None:
+            super().make_updates(n_updates)
+            return
+        set_learning_rate(self.optimizers["policy"], self.hyperparameters["policy_lr"])
+        for batch in self._compiled_batches(n_updates):
+            rows, errors = self.compiled.update(
+                batch, optimizer=self.optimizers["policy"], hyperparameters=self.hyperparameters
+            )
+            if batch.weight is not None:
+                self.source.buffer.update_priorities(batch.index, errors)
+            self.log.add_rows(KEYS, rows)
+
+    def _compiled_batches(self, n_updates: int) -> Iterator[TransitionBatch]:
+        """Yield the batches of some updates, all in one where none depends on the one before."""
+        if self.config.prioritized_replay:
+            for _ in range(n_updates):
+                yield self.source.sample(beta=self.hyperparameters["importance_exponent"])
+        else:
+            table = self.source.draw(n_updates)
+            yield self.source.buffer.gather(table.reshape(-1))
 
     @override
     def learn(self, batch: ReplayBatch) -> Learned:

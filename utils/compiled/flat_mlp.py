@@ -1,0 +1,97 @@
+"""Linear layers of torch whose numbers lie where compiled functions work on them.
+
+Nothing is copied between torch and the compiled functions: a layer's weight is a view of flat,
+padded memory, and so is its state in an optimiser. Whoever loads, saves, copies or evaluates the
+module finds it as it always was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from utils.compiled.network import Network, Scratch, plan_networks
+from utils.compiled.tiles import aligned_zeros, padded
+
+
+class FlatMLP:
+    """Where the numbers of linear layers lie, one after another; see `utils.compiled.network`."""
+
+    def __init__(self, layers: Sequence[nn.Linear], *, is_relu: bool) -> None:
+        """Move the layers' parameters into flat memory.
+
+        Args:
+            layers: From input to output, float32 on the CPU; between them is a ReLU or tanh.
+            is_relu: ReLU rather than tanh.
+        """
+        widths = [layers[0].in_features, *(layer.out_features for layer in layers)]
+        (self.network,), self.scratch, self._size, n_transposed = plan_networks(
+            [widths], is_relu=is_relu
+        )
+        self.network: Network
+        self.scratch: Scratch
+        self.layers = tuple(layers)
+        self.memory = aligned_zeros(self._size)
+        """Flat float32, the parameters; padding is zeros."""
+        self.transposed = aligned_zeros(n_transposed)
+        """Working memory of the backward pass."""
+        for parameter, view in zip(self.parameters, self.views(self.memory), strict=True):
+            view.copy_(parameter.detach())
+            parameter.data = view
+
+    @property
+    def parameters(self) -> list[nn.Parameter]:
+        """Weight and bias of each layer."""
+        return [p for layer in self.layers for p in (layer.weight, layer.bias)]
+
+    def new_memory(self) -> np.ndarray:
+        """Return zeros laid out like the parameters: a gradient, or moments."""
+        return aligned_zeros(self._size)
+
+    def views(self, memory: np.ndarray) -> list[Tensor]:
+        """Return the parts of flat memory that are shaped as `parameters`."""
+        flat, network, found = torch.from_numpy(memory), self.network, []
+        for k, layer in enumerate(self.layers):
+            n_in, n_out = layer.in_features, layer.out_features
+            length = padded(n_out)
+            weight = flat[network.weight_at[k] :][: n_in * length].view(n_in, length)[:, :n_out].t()
+            found += [weight, flat[network.bias_at[k] :][:n_out]]
+        return found
+
+
+class FlatAdam:
+    """The state of torch's Adam or AdamW for a `FlatMLP`, moved into flat memory as well."""
+
+    def __init__(self, mlp: FlatMLP) -> None:
+        """Allocate both moments."""
+        self._mlp = mlp
+        self.moment1, self.moment2 = mlp.new_memory(), mlp.new_memory()
+        self._views = (mlp.views(self.moment1), mlp.views(self.moment2))
+
+    def bind(self, optimizer: torch.optim.Optimizer) -> int:
+        """Make the optimiser's state views of the flat memory; returns the steps taken so far.
+
+        Call it before each use: an optimiser that was loaded has tensors of its own.
+        """
+        parameters = self._mlp.parameters
+        for k, parameter in enumerate(parameters):
+            state = optimizer.state[parameter]
+            for name, views in zip(("exp_avg", "exp_avg_sq"), self._views, strict=True):
+                moment = state.get(name)
+                if moment is not None and moment.data_ptr() == views[k].data_ptr():
+                    continue
+                if moment is None:
+                    views[k].zero_()
+                else:
+                    views[k].copy_(moment)
+                state[name] = views[k]
+            state.setdefault("step", torch.zeros((), dtype=torch.float32))
+        return int(optimizer.state[parameters[0]]["step"])
+
+    def count(self, optimizer: torch.optim.Optimizer, n_steps: int) -> None:
+        """Write the number of steps taken so far into the optimiser's state."""
+        for parameter in self._mlp.parameters:
+            optimizer.state[parameter]["step"].fill_(n_steps)
