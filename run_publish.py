@@ -6,20 +6,21 @@ import sys
 
 from utils.errors import exit_on_user_error
 from utils.lazy_imports import collector_paused, postpone_library_parts
-from utils.publishing import parse_publish_args, plan_publication
+from utils.publishing import find_target, parse_publish_args, plan_publication
 
 
 def main() -> int:
     """Parse the command line, find the run, judge, film and publish its policy."""
-    # Mistakes about runs and options are told before anything heavy is imported.
+    # Mistakes about runs, options and logins are told before anything heavy is imported.
     plan = plan_publication(parse_publish_args(sys.argv[1:]))
+    target = find_target(plan)
     with collector_paused():
         postpone_library_parts()
 
         from agents.loading import load_policy
         from utils.publishing.publication import publish
 
-    publish(plan, load_policy)
+    publish(plan, target, load_policy)
     return 0
 
 

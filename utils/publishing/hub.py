@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from utils.errors import MissingDependencyError, UserError
 from utils.publishing.hub_failures import FailedCallError, hub_failures
-from utils.publishing.names import CARD, PUBLISHED_NAMES
+from utils.publishing.names import PUBLISHED_NAMES
 
 _T = TypeVar("_T")
 
@@ -21,6 +21,7 @@ PATIENCE_SECONDS = 15.0
 """After so long no further attempt begins; the client has some of its own within a call."""
 TIMEOUT_SECONDS = 60.0
 """Silence of the server after which an attempt has failed."""
+_MADE_BY_THE_HUB = ".gitattributes"
 
 
 class HubError(UserError):
@@ -79,7 +80,7 @@ class Hub:
                 "there is no token for the Hugging Face Hub: run `hf auth login`, or set HF_TOKEN "
                 "to a token that may write (--dry-run needs none)"
             )
-        answer = self._try("log in", self._api.whoami)
+        answer = self._try("log in to", self._api.whoami)
         return str(answer["name"])
 
     def upload(
@@ -169,8 +170,8 @@ class Hub:
             with hub_failures():
                 info = self._api.model_info(repo_id)
                 there = {sibling.rfilename for sibling in info.siblings or ()}
-                if CARD in there:
-                    return f"{address} holds what was uploaded all the same"
+                if there - {_MADE_BY_THE_HUB}:
+                    return f"{address} holds files all the same"
                 self._api.delete_repo(repo_id)
         except FailedCallError:
             return f"{address} was made and may be left there, empty; publishing again fills it"

@@ -10,21 +10,19 @@ from typing import TextIO
 
 from utils.publishing.folder import LoadPolicy, Publication, write_publication
 from utils.publishing.hub import Hub
-from utils.publishing.names import default_name
 from utils.publishing.plan import PublishPlan
+from utils.publishing.target import Target
 from utils.storage import storage_errors
 
-_NOBODY = "your-name"
 
-
-def publish(plan: PublishPlan, load_policy: LoadPolicy, *, stream: TextIO | None = None) -> None:
-    """Publish a policy, or write what would be published.
-
-    The login comes first, so that a wrong token costs no time; nothing is sent before everything is
-    ready.
+def publish(
+    plan: PublishPlan, target: Target, load_policy: LoadPolicy, *, stream: TextIO | None = None
+) -> None:
+    """Publish a policy, or write what would be published; nothing is sent before all is ready.
 
     Args:
         plan: What to publish.
+        target: Where to; without a connection the files are only written.
         load_policy: See `LoadPolicy`.
         stream: Where the text goes; standard output if None.
 
@@ -32,12 +30,15 @@ def publish(plan: PublishPlan, load_policy: LoadPolicy, *, stream: TextIO | None
         UserError: It was not published, and nothing half-made is left.
     """
     stream = stream or sys.stdout
-    if plan.args.is_dry_run:
-        _write_only(plan, load_policy, stream)
-        return
-    hub = Hub()
-    user = hub.log_in()
-    repo_id = plan.args.repo_id or _repo_id(user, plan)
+    if target.hub is None:
+        _write_only(plan, target.repo_id, load_policy, stream)
+    else:
+        _upload(plan, target.repo_id, target.hub, load_policy, stream)
+
+
+def _upload(
+    plan: PublishPlan, repo_id: str, hub: Hub, load_policy: LoadPolicy, stream: TextIO
+) -> None:
     with tempfile.TemporaryDirectory(prefix="publish-") as folder:
         made = write_publication(
             plan, Path(folder), repo_id=repo_id, token=hub.token, load_policy=load_policy
@@ -56,8 +57,7 @@ def publish(plan: PublishPlan, load_policy: LoadPolicy, *, stream: TextIO | None
     print(f"play it with  python run_play.py --repo {repo_id}", file=stream)
 
 
-def _write_only(plan: PublishPlan, load_policy: LoadPolicy, stream: TextIO) -> None:
-    repo_id = plan.args.repo_id or _repo_id(_NOBODY, plan)
+def _write_only(plan: PublishPlan, repo_id: str, load_policy: LoadPolicy, stream: TextIO) -> None:
     with storage_errors(plan.output):
         folder = Path(tempfile.mkdtemp(prefix=".publish-", dir=plan.output.absolute().parent))
     try:
@@ -70,10 +70,6 @@ def _write_only(plan: PublishPlan, load_policy: LoadPolicy, stream: TextIO) -> N
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     print(f"dry run: written to {plan.output}, to be {repo_id}; nothing was sent", file=stream)
-
-
-def _repo_id(user: str, plan: PublishPlan) -> str:
-    return f"{user}/{default_name(plan.config.env_id, plan.config.algo_id)}"
 
 
 def _tell(plan: PublishPlan, made: Publication, stream: TextIO) -> None:
