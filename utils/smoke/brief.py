@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from utils.config import Config
+from utils.config import Config, OffPolicyConfig, PPOConfig, REINFORCEConfig
 
 N_ENVS = 2
 DEFAULT_TIMESTEPS = 100
@@ -11,7 +11,6 @@ LONGEST_EPISODE = 50
 
 _BRIEFLY = (
     f"n_envs={N_ENVS}",
-    "rollouts_per_epoch=1",
     "eval_warmup_epochs=0",
     "eval_freq_epochs=1",
     "eval_freq_timesteps=null",
@@ -36,13 +35,29 @@ def brief_overrides(config: Config, *, timesteps: int | None) -> list[str]:
     overrides = [*_BRIEFLY, f"max_timesteps={wanted}"]
     if config.n_workers is not None:
         overrides.append("n_workers=1")
-    if config.algo_id == "ppo":
-        n_steps = max(1, wanted // N_ENVS)
-        # Two minibatches, but for rollouts whose halves would be single samples.
-        batch_size = 0.5 if n_steps > 1 else 1.0
-        overrides += [f"n_steps={n_steps}", f"batch_size={batch_size}", "n_epochs=1"]
-        if getattr(config, "sequence_length", None) is not None:
-            overrides.append("sequence_length=null")
-    else:
-        overrides.append("episodes_per_env=1")
-    return overrides
+    return overrides + _of_algorithm(config, n_steps=max(1, wanted // N_ENVS))
+
+
+def _of_algorithm(config: Config, *, n_steps: int) -> list[str]:
+    """Return what only some algorithms have; `n_steps` are the vector steps of the run."""
+    match config:
+        case PPOConfig():
+            # Two minibatches, but for rollouts whose halves would be single samples.
+            batch_size = 0.5 if n_steps > 1 else 1.0
+            overrides = [f"n_steps={n_steps}", f"batch_size={batch_size}", "n_epochs=1"]
+            if config.sequence_length is not None:
+                overrides.append("sequence_length=null")
+            return ["rollouts_per_epoch=1", *overrides]
+        case REINFORCEConfig():
+            return ["rollouts_per_epoch=1", "episodes_per_env=1"]
+        case OffPolicyConfig():
+            # The updates of the second half of the run, whatever the buffer's usual size.
+            return [
+                f"steps_per_epoch={n_steps}",
+                "batch_size=4",
+                "buffer_transitions=1000",
+                f"learning_starts_timesteps={n_steps}",
+                "train_every_vec_steps=1",
+                "phases=[]",
+            ]
+    return [f"steps_per_epoch={n_steps}"]

@@ -29,3 +29,10 @@ def test_what_would_not_fit_is_taken_back(written):
     config = cut("LunarLander-v3:ppo", written)
     assert config.n_workers in (None, 1)
     assert config.eval_freq_timesteps is None
+
+
+def test_agents_of_a_buffer_learn_in_the_second_half():
+    config = cut("CartPole-v1:dqn")
+    assert (config.n_envs, config.steps_per_epoch, config.max_timesteps) == (2, 50, 100)
+    assert config.timesteps_before_updates == config.learning_starts_timesteps == 50
+    assert cut("FrozenLake-v1:q_learning", timesteps=31).steps_per_epoch == 15
