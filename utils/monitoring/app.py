@@ -23,8 +23,8 @@ from utils.monitoring.texts import head_text, log_text, requests_text, troubles_
 from utils.run import Run
 from utils.run.control import Answer, Request, RequestKind, post_request
 
-_REFRESH_SECONDS = 0.5
-_RUNS_SECONDS = 2.0
+_REFRESH_SECONDS = 1.0
+_RUNS_SECONDS = 3.0
 _PATIENCE_SECONDS = 0.15
 _MAX_REQUESTS = 3
 
@@ -44,7 +44,7 @@ class MonitorApp(App[None]):
     Screen { layers: base over; }
     Static { text-wrap: nowrap; text-overflow: ellipsis; }
     #head { height: 3; padding: 0 1; background: $panel; }
-    #troubles { height: auto; max-height: 6; padding: 0 1; }
+    #troubles { height: auto; padding: 0 1; }
     #requests { height: auto; max-height: 3; padding: 0 1; color: $text-muted; }
     #body { height: 1fr; }
     #runs { width: 52; display: none; border-right: solid $panel; }
@@ -96,6 +96,7 @@ class MonitorApp(App[None]):
         """Turn to a run; what was seen of another one is forgotten."""
         self.run_view = RunView(run)
         self.requests: dict[str, tuple[Request, float, str]] = {}
+        self._drawn: tuple[object, ...] = ()
 
     @override
     def compose(self) -> ComposeResult:
@@ -124,11 +125,10 @@ class MonitorApp(App[None]):
         self._note_answers(view.refresh(patience_seconds=_PATIENCE_SECONDS))
         troubles = find_troubles(view)
         self._show("#head", head_text(view, width=self.size.width - 2))
-        self._show("#troubles", troubles_text(troubles, width=self.size.width - 2))
+        text = troubles_text(troubles, width=self.size.width - 2, height=self.size.height // 6)
+        self._show("#troubles", text)
         self.query_one("#troubles").display = bool(troubles)
-        table = self.query_one(MetricsTable)
-        table.show(view, alarmed={trouble.key for trouble in troubles if trouble.key})
-        self.query_one(CurvesPanel).show(view, self._curve_keys(table))
+        self._show_metrics({trouble.key for trouble in troubles if trouble.key})
         log = self.query_one("#log", Static)
         self._show("#log", log_text(view, height=max(1, log.size.height)))
         self._show_requests()
@@ -186,7 +186,8 @@ class MonitorApp(App[None]):
         """Keep the curve of the metric under the cursor on the screen, or let it go."""
         table = self.query_one(MetricsTable)
         table.toggle_pin()
-        self.query_one(CurvesPanel).show(self.run_view, self._curve_keys(table))
+        self._drawn = ()
+        self.refresh_view()
 
     def action_toggle_curves(self) -> None:
         """Show the curves alone, or with the table."""
@@ -210,6 +211,19 @@ class MonitorApp(App[None]):
         table = self.query_one(RunsTable)
         self.refresh_runs()
         (table if table.display else self.query_one(MetricsTable)).focus()
+
+    def _show_metrics(self, alarmed: set[str]) -> None:
+        """Draw table and curves, if there is anything new to draw."""
+        table, curves, view = (
+            self.query_one(MetricsTable),
+            self.query_one(CurvesPanel),
+            self.run_view,
+        )
+        drawn = (id(view), view.n_rows, alarmed, table.size, curves.size)
+        if drawn != self._drawn:
+            self._drawn = drawn
+            table.show(view, alarmed=alarmed)
+            curves.show(view, self._curve_keys(table))
 
     def _curve_keys(self, table: MetricsTable) -> list[str]:
         """Return what to draw: what the cursor is on, then what is pinned or matters most."""

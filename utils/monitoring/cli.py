@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from utils.monitoring.run_view import RunView
 from utils.monitoring.summary import summarize_run
 from utils.run import Run
 
+_NICENESS = 10
 _EPILOG = """\
 examples:
   monitor.py                       watch the newest run
@@ -43,6 +45,7 @@ def main(argv: list[str] | None = None) -> int:
         raise MissingDependencyError(
             "textual", extra="monitor", needed_for="the monitor (all but --once)"
         ) from error
+    os.nice(_NICENESS)  # a training on the same cores goes first
     MonitorApp(run, runs_dir=run.path.parent).run()
     return 0
 

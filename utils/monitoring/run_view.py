@@ -57,6 +57,8 @@ class RunView:
         self.timesteps = 0
         self.is_complete = False
         """Whether the last `refresh` came to the end of the metrics."""
+        self.n_rows = 0
+        """Rows taken so far; it never falls, also when rows are computed again."""
         self.bad_lines = 0
         self._clock = clock
         self._metrics = TailFile(run.metrics_jsonl)
@@ -166,6 +168,7 @@ class RunView:
         except (KeyError, TypeError, ValueError):
             self.bad_lines += 1
             return
+        self.n_rows += 1
         for key, value in values.items():
             series = self.series.get(key)
             if series is None:

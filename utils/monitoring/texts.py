@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 
 from rich.text import Text
@@ -22,7 +23,6 @@ STATUS_STYLES = {
     "unknown": "dim",
 }
 _LEVEL_STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
-_MAX_TROUBLES = 3
 
 
 def head_text(view: RunView, *, width: int) -> Text:
@@ -58,22 +58,41 @@ def _other_host(view: RunView) -> str:
     return "" if host == platform.node() else host
 
 
-def troubles_text(troubles: Sequence[Trouble], *, width: int) -> Text:
-    """Return the worst troubles, a line each, with what to try where there is room."""
+def troubles_text(troubles: Sequence[Trouble], *, width: int, height: int) -> Text:
+    """Return the worst troubles and what to try, as many as fit.
+
+    Args:
+        troubles: Worst first.
+        width: Characters in a line.
+        height: Most lines; the first trouble is shown whole in any case.
+    """
+    lines: list[tuple[str, str]] = []
+    n_shown = 0
+    for trouble in troubles:
+        more = _trouble_lines(trouble, width)
+        if lines and len(lines) + len(more) > height - (n_shown + 1 < len(troubles)):
+            break
+        lines += more
+        n_shown += 1
+    if n_shown < len(troubles):
+        lines.append((f"  and {len(troubles) - n_shown} more", "dim"))
     text = Text()
-    shown = troubles[:_MAX_TROUBLES]
-    for index, trouble in enumerate(shown):
-        mark = "·" if trouble.level == "note" else "!"
-        line = f"{mark} {trouble.text}"
-        text.append(("\n" if index else "") + line, _LEVEL_STYLES[trouble.level])
-        advice = f"try: {trouble.advice}" if trouble.key else trouble.advice
-        if not trouble.advice:
-            continue
-        gap = "  " if len(line) + len(advice) + 2 <= width else "\n    "
-        text.append(gap + advice, "dim")
-    if len(troubles) > len(shown):
-        text.append(f"\n  and {len(troubles) - len(shown)} more in alerts.jsonl", "dim")
+    for index, (line, style) in enumerate(lines):
+        text.append(("\n" if index else "") + line, style)
     return text
+
+
+def _trouble_lines(trouble: Trouble, width: int) -> list[tuple[str, str]]:
+    mark = "·" if trouble.level == "note" else "!"
+    text = textwrap.wrap(f"{mark} {trouble.text}", width, subsequent_indent="  ")
+    advice = f"try: {trouble.advice}" if trouble.key else trouble.advice
+    indented = textwrap.wrap(
+        advice, width, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
+    )
+    return [
+        *((line, _LEVEL_STYLES[trouble.level]) for line in text),
+        *((line, "dim") for line in indented),
+    ]
 
 
 def log_text(view: RunView, *, height: int) -> Text:

@@ -64,6 +64,7 @@ def test_a_resumed_run_computes_rows_again(watched, view):
     series = view.series["train/roll/ep_rew_mean"]
     assert series.ys == [0.0, 1.0, -7.0]
     assert (view.epoch, series.lowest) == (3, -7.0)
+    assert view.n_rows == 8
 
 
 def test_numbers_that_are_not_finite_are_read(watched, view):
