@@ -9,7 +9,7 @@ from torch import Tensor
 
 from utils.buffers.observation_leaves import Leaf
 from utils.buffers.place import Place
-from utils.buffers.row_writes import write_row
+from utils.buffers.row_writes import RowWriter
 
 
 class FrameStore:
@@ -30,6 +30,7 @@ class FrameStore:
         self.flat = place.allocate((n_slots + n_finals, *leaf.frame_shape), leaf.dtype)
         self.ring: Tensor = self.flat[:n_slots].view(n_rows, n_envs, *leaf.frame_shape)
         self.finals: Tensor = self.flat[n_slots:]
+        self._ring_writer, self._final_writer = RowWriter(self.ring), RowWriter(self.finals)
 
     def write_newest(
         self, step: int, observation: Any, environments: np.ndarray | None = None
@@ -37,22 +38,22 @@ class FrameStore:
         """Copy the newest frames of observations (N, ...) into the row of a step."""
         frames = self.leaf.frames_of(observation, -1)
         if environments is None:
-            write_row(self.ring, step % self.n_rows, frames)
+            self._ring_writer.write(step % self.n_rows, frames)
         else:
-            write_row(self.ring[step % self.n_rows], environments, frames[environments])
+            self._ring_writer.write((step % self.n_rows, environments), frames[environments])
 
     def write_stack(self, step: int, observation: Any, environments: np.ndarray) -> None:
         """Copy all frames of observations (N, ...) into the row of a step and those before it."""
         for i in range(self.leaf.n_stacked):
-            row = self.ring[(step - i) % self.n_rows]
-            write_row(row, environments, self.leaf.frames_of(observation, -1 - i)[environments])
+            frames = self.leaf.frames_of(observation, -1 - i)[environments]
+            self._ring_writer.write(((step - i) % self.n_rows, environments), frames)
 
     def write_finals(
         self, slots: np.ndarray, observation: Any, environments: np.ndarray, *, are_frames: bool
     ) -> None:
         """Copy the newest frames of some environments' observations (N, ...) into final places."""
         frames = observation if are_frames else self.leaf.frames_of(observation, -1)
-        write_row(self.finals, slots, frames[environments])
+        self._final_writer.write(slots, frames[environments])
 
     def newest_rows(self, step: int) -> Tensor:
         """Return the frames of a step, (N, ...), a view."""

@@ -45,9 +45,8 @@ class PriorityIndex:
             is_compiled: Whether compiled code does the work; None for where that is possible.
         """
         self.settings = settings
-        # Behind the last place lies one that takes what belongs nowhere any more.
         self.tree = SumTree(n_places + 1, place=place)
-        self._nowhere = n_places
+        self._n_places = n_places
         self._device = place.device
         self.highest = torch.ones((), dtype=torch.float64, device=place.device)
         """() float64, the highest p so far; 1 at the start."""
@@ -55,13 +54,17 @@ class PriorityIndex:
         if self._is_compiled:
             self._nodes, self._offsets = self.tree.nodes.numpy(), self.tree.offsets
             self._highest = self.highest.numpy()
+            self._numbers = np.array([settings.alpha, settings.epsilon])
 
     def admit(self, start: int, stop: int) -> None:
         """Give the places `start` to `stop` - 1 the highest priority so far (algorithm 1, line 6).
 
         What was never learned from is thus seen soon.
         """
-        self._fill(start, stop, self.highest**self.settings.alpha)
+        if self._is_compiled:
+            self._fill(start, stop, self._new_weight())
+        else:
+            self._fill(start, stop, self.highest**self.settings.alpha)
 
     def expel(self, start: int, stop: int) -> None:
         """See to it that the places `start` to `stop` - 1 are not drawn."""
@@ -69,11 +72,14 @@ class PriorityIndex:
 
     def admit_places(self, places: np.ndarray) -> None:
         """Give places (n,) int64 the highest priority so far; in ordinary memory only."""
-        self._write(places, float(self.highest) ** self.settings.alpha)
+        self._write(places, self._new_weight())
 
     def expel_places(self, places: np.ndarray) -> None:
         """See to it that places (n,) int64 are not drawn; in ordinary memory only."""
         self._write(places, 0.0)
+
+    def _new_weight(self) -> float:
+        return float(self._highest) ** self.settings.alpha
 
     def _write(self, places: np.ndarray, weight: float) -> None:
         weights = np.full(len(places), weight)
@@ -97,13 +103,13 @@ class PriorityIndex:
         strata = torch.arange(batch_size, dtype=torch.float64, device=self._device)
         return self.tree.find((strata + uniform) * (self.tree.total() / batch_size))
 
-    def weights(self, places: Tensor, *, n: int, beta: float) -> Tensor:
+    def weights(self, index: Tensor, *, n: int, beta: float) -> Tensor:
         """Return importance weights w_i = (n P(i))^-beta / max_j w_j (section 3.4).
 
         Differs: the largest weight is that of the batch, not of all that is held.
 
         Args:
-            places: (B,) int64 from `draw`.
+            index: (B,) int64, places, or names of which the rest modulo their number is the place.
             n: Number of places that can be drawn.
             beta: In [0, 1]; 1 makes up for all of the bias.
 
@@ -111,41 +117,49 @@ class PriorityIndex:
             (B,) float32 in (0, 1].
         """
         if self._is_compiled:
-            weight = torch.empty(len(places))
+            weight = torch.empty(len(index))
             priority_kernels.weigh_places(
-                self._nodes, self._offsets, places.numpy(), n, float(beta), weight.numpy()
+                self._nodes,
+                self._offsets,
+                index.numpy(),
+                self._n_places,
+                n,
+                float(beta),
+                weight.numpy(),
             )
             return weight
-        probability = self.tree.leaves[places] / self.tree.total()
+        probability = self.tree.leaves[index % self._n_places] / self.tree.total()
         weight = (n * probability) ** -beta
         return (weight / weight.max()).float()
 
-    def update(self, places: Tensor, errors: Tensor) -> None:
+    def update(self, index: Tensor, errors: Tensor, *, oldest: int = 0) -> None:
         """Take in how wrong the learner was.
 
         Args:
-            places: (B,) int64, below 0 where nothing is held any more; where one is named twice the
-                larger error counts.
+            index: (B,) int64, see `weights`; where one is there twice the larger error counts.
             errors: (B,) finite errors of any sign.
+            oldest: What is named by a smaller number is not held any more, and passed over.
         """
-        assert places.shape == errors.shape, (places.shape, errors.shape)
-        errors, settings = errors.detach().double(), self.settings
+        assert index.shape == errors.shape, (index.shape, errors.shape)
+        errors = errors.detach().double()
         if self._is_compiled:
             priority_kernels.update_places(
                 self._nodes,
                 self._offsets,
-                places.numpy(),
+                index.numpy(),
+                oldest,
+                self._n_places,
                 errors.numpy(),
-                settings.epsilon,
-                settings.alpha,
+                self._numbers,
                 self._highest,
             )
             return
-        is_held = places >= 0
-        priority = errors.abs() + settings.epsilon
+        is_held = index >= oldest
+        priority = errors.abs() + self.settings.epsilon
         self.highest.copy_(torch.maximum(self.highest, torch.where(is_held, priority, 0.0).max()))
-        weights = torch.where(is_held, priority**settings.alpha, 0.0)
-        self.tree.write(torch.where(is_held, places, self._nowhere), weights)
+        # Behind the last place lies one that takes what belongs nowhere any more.
+        places = torch.where(is_held, index % self._n_places, self._n_places)
+        self.tree.write(places, torch.where(is_held, priority**self.settings.alpha, 0.0))
 
 
 def priority_bytes(n_places: int) -> int:

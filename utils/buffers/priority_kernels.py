@@ -38,44 +38,47 @@ def draw_places(nodes, offsets, uniform):
 
 
 @njit(cache=True, nogil=True)
-def weigh_places(nodes, offsets, places, n, beta, weights):
+def weigh_places(nodes, offsets, index, n_places, n, beta, weights):
     """Write importance weights.
 
     Args:
         nodes: See `refresh_range`.
         offsets: See `refresh_range`.
-        places: (B,) int64
-        n: Number of places that can be drawn.
+        index: (B,) int64, places or names of what lies there: the place is the rest modulo that.
+        n_places: Number of places.
+        n: How many of them can be drawn.
         beta: In [0, 1].
         weights: (B,) float32 is written.
     """
     total = find_total(nodes, offsets)
-    exact = np.empty(len(places))
-    for b in range(len(places)):
-        exact[b] = (n * (nodes[places[b]] / total)) ** -beta
+    exact = np.empty(len(index))
+    for b in range(len(index)):
+        exact[b] = (n * (nodes[index[b] % n_places] / total)) ** -beta
     weights[:] = exact / exact.max()
 
 
 @njit(cache=True, nogil=True)
-def update_places(nodes, offsets, places, errors, least_priority, alpha, highest):
+def update_places(nodes, offsets, index, oldest, n_places, errors, settings, highest):
     """Take in how wrong the learner was.
 
     Args:
         nodes: See `refresh_range`.
         offsets: See `refresh_range`.
-        places: (B,) int64, below 0 where nothing is held any more.
+        index: (B,) int64, see `weigh_places`.
+        oldest: Those below are not held any more.
+        n_places: Number of places.
         errors: (B,) float64
-        least_priority: Added to each error's size.
-        alpha: Exponent.
+        settings: (2,) float64, exponent and what is added to each error's size.
         highest: () float64 is raised.
     """
-    leaves = np.empty(len(places), np.int64)
-    weights = np.empty(len(places))
+    alpha, least_priority = settings
+    leaves = np.empty(len(index), np.int64)
+    weights = np.empty(len(index))
     n = 0
-    for b in range(len(places)):
-        if places[b] >= 0:
+    for b in range(len(index)):
+        if index[b] >= oldest:
             priority = abs(errors[b]) + least_priority
             highest[()] = max(highest[()], priority)
-            leaves[n], weights[n] = places[b], priority**alpha
+            leaves[n], weights[n] = index[b] % n_places, priority**alpha
             n += 1
     write_leaves(nodes, offsets, leaves[:n], weights[:n])

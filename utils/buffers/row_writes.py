@@ -9,18 +9,31 @@ import torch
 from torch import Tensor
 
 
-def write_row(rows: Tensor, row: Any, values: Any) -> None:
-    """Copy `values` (...) into `rows[row]`, with the dtype of the rows.
+class RowWriter:
+    """Writes rows of one tensor on any device."""
 
-    Args:
-        rows: Any tensor.
-        row: An index, or an array of them.
-        values: Array or tensor, on any device.
-    """
-    if rows.device.type == "cpu":
+    def __init__(self, rows: Tensor) -> None:
+        """Take a tensor of which rows will be written."""
+        self._rows = rows
         # An indexed write of a tensor costs several times as much as NumPy's.
-        rows.numpy()[row] = values.numpy(force=True) if isinstance(values, Tensor) else values
-        return
-    if isinstance(row, np.ndarray):
-        row = torch.from_numpy(row).to(rows.device, non_blocking=True)
-    rows[row] = torch.as_tensor(values).to(rows.device, rows.dtype, non_blocking=True)
+        self._view = rows.numpy() if rows.device.type == "cpu" else None
+
+    def write(self, row: Any, values: Any) -> None:
+        """Copy `values` into `rows[row]`, with the dtype of the rows.
+
+        Args:
+            row: A number, an array of them, or a tuple of a number and an array.
+            values: Array, tensor on any device, or one number for all.
+        """
+        if self._view is not None:
+            self._view[row] = values.numpy(force=True) if isinstance(values, Tensor) else values
+            return
+        device = self._rows.device
+        values = torch.as_tensor(values).to(device, self._rows.dtype, non_blocking=True)
+        if isinstance(row, tuple):
+            rows, row = self._rows[row[0]], row[1]
+        else:
+            rows = self._rows
+        if isinstance(row, np.ndarray):
+            row = torch.from_numpy(row).to(device, non_blocking=True)
+        rows[row] = values

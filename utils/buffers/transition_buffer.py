@@ -16,7 +16,7 @@ from utils.buffers.frame_store import FrameStore
 from utils.buffers.observation_leaves import assemble, part_of
 from utils.buffers.place import Place
 from utils.buffers.priorities import PriorityIndex
-from utils.buffers.row_writes import write_row
+from utils.buffers.row_writes import RowWriter
 from utils.buffers.transition_batch import TransitionBatch
 from utils.buffers.transition_compiled import CompiledGather
 from utils.buffers.transition_gather import gather_on_device
@@ -71,7 +71,7 @@ class TransitionBuffer:
         self.layout, self.place = layout, place or Place()
         self.n_step, self.gamma = n_step, gamma
         self.place.check_room(layout.n_bytes, what=f"a buffer of {layout.capacity:,} transitions")
-        n_envs, self._n_rows = layout.n_envs, layout.n_rows
+        n_envs, self._n_rows, self._n_steps = layout.n_envs, layout.n_rows, layout.n_steps
         allocate = self.place.allocate
         lead = (layout.n_rows, n_envs)
         self.frames = {
@@ -86,6 +86,8 @@ class TransitionBuffer:
         self.ending = allocate(lead, torch.int32)
         """0 where the episode went on; else its final observation's place, counted from 1, negative
         where the episode was truncated."""
+        self._action_writer, self._reward_writer = RowWriter(self.action), RowWriter(self.reward)
+        self._ending_writer = RowWriter(self.ending)
         self._compiled = (
             CompiledGather(self.frames, action=self.action, reward=self.reward, ending=self.ending)
             if self.place.device.type == "cpu"
@@ -151,21 +153,20 @@ class TransitionBuffer:
         """
         assert self._has_begun, "begin() comes before add()"
         terminated, truncated = to_mask(terminated), to_mask(truncated)
-        assert not (terminated & truncated).any(), (terminated, truncated)
         row = self._head % self._n_rows
-        write_row(self.action, row, action)
-        write_row(self.reward, row, reward)
-        ended = np.flatnonzero(terminated | truncated)
-        ending = np.zeros(self.layout.n_envs, np.int32)
+        self._action_writer.write(row, action)
+        self._reward_writer.write(row, reward)
+        self._ending_writer.write(row, 0)
+        (ended,) = (terminated | truncated).nonzero()
         if len(ended):
+            assert not (terminated & truncated).any(), (terminated, truncated)
             assert final_observation is not None, f"environments {ended} ended: where did they?"
-            ending[ended] = self._write_finals(self._head, ended, final_observation)
-            ending[truncated] *= -1
-        write_row(self.ending, row, ending)
+            places = self._write_finals(self._head, ended, final_observation)
+            self._ending_writer.write((row, ended), np.where(truncated[ended], -places, places))
         if self.priorities is not None:
             self.priorities.admit(*self._row_slots(self._head))
         self._head += 1
-        self._drop_before(self._head - self.layout.n_steps)
+        self._drop_before(self._head - self._n_steps)
         for key, store in self.frames.items():
             store.write_newest(self._head, part_of(next_observation, key))
 
@@ -185,10 +186,10 @@ class TransitionBuffer:
             running = environments[ending[environments] == 0]
             newest = {key: store.newest_rows(self._head) for key, store in self.frames.items()}
             if len(running):
-                ending[running] = -self._write_finals(
+                places = self._write_finals(
                     self._head - 1, running, assemble(newest), are_frames=True
                 )
-                write_row(self.ending, row, ending)
+                self._ending_writer.write((row, running), -places)
             for key, store in self.frames.items():
                 store.write_newest(self._head, part_of(observation, key), environments)
             return
@@ -280,8 +281,8 @@ class TransitionBuffer:
         batch = self.gather(self.draw(batch_size, generator=generator))
         if self.priorities is None:
             return batch
-        places = batch.index % self.layout.n_slots
-        return batch._replace(weight=self.priorities.weights(places, n=len(self), beta=beta))
+        weight = self.priorities.weights(batch.index, n=len(self), beta=beta)
+        return batch._replace(weight=weight)
 
     def update_priorities(self, index: Tensor, errors: Tensor) -> None:
         """Take in how wrong the learner was; names of what is no longer held are passed over.
@@ -292,10 +293,8 @@ class TransitionBuffer:
         """
         assert self.priorities is not None, "the layout has no priorities"
         device = self.place.device
-        index = index.to(device)
-        is_held = index >= self._tail * self.layout.n_envs
-        places = torch.where(is_held, index % self.layout.n_slots, -1)
-        self.priorities.update(places, errors.to(device))
+        oldest = self._tail * self.layout.n_envs
+        self.priorities.update(index.to(device), errors.to(device), oldest=oldest)
 
     def gather(self, index: Tensor) -> TransitionBatch:
         """Pick transitions by name.
