@@ -95,7 +95,7 @@ class HumanGame:
         is_waiting = True
         while True:
             moment = _Moment(player, self._space, self._key_map, title)
-            self._screen.take(self._view(moment), is_last=is_waiting)
+            self._screen.take(self._view(moment))
             if is_waiting:
                 self._wait_for_key(moment)
                 is_waiting = False
@@ -179,8 +179,7 @@ class HumanGame:
     def _end(self, moment: _Moment, episode: PlayedEpisode) -> None:
         """Show the last state until the person goes on."""
         self._message = f"{_ENDS[episode.end]}: return {episode.episode_return:,.2f}"
-        view = self._view(moment)
-        self._screen.take(view, is_last=True)
+        self._screen.take(self._view(moment))
         keys: list[str] = []
         while not {"enter", "space"}.intersection(keys):
             keys = self._display.read_keys(_POLL_SECONDS)
@@ -201,6 +200,7 @@ class HumanGame:
             tiles=(Tile(state.frame),),
             caption=f"{moment.title}  step {state.n_steps}  return {state.episode_return:,.2f}",
             hint=HINT,
+            is_end=state.episode is not None,
             panel=Panel(
                 title=moment.suggestion,
                 rows=moment.rows,

@@ -102,11 +102,11 @@ class LiveScreen:
         self.pace.delay(_SECONDS_TO_LINGER)
         self._wait()
 
-    def take(self, view: View, *, is_last: bool = False) -> None:
+    def take(self, view: View) -> None:
         """Record a state, and draw it if there is time."""
         if self.recorder is not None:
             self.recorder.take(view)
-        if is_last or self.pace.has_time_to_draw():
+        if self.pace.has_time_to_draw() or view.is_end:
             self.redraw(view)
 
     def redraw(self, view: View) -> None:

@@ -94,7 +94,7 @@ class PlaySession:
         if seed is None:
             seed = derive_seed(plan.config.seed, "play")
         report.tell(
-            f"{plan.config.config_id}, run {plan.run.id}, {plan.checkpoint_name}, "
+            f"{plan.config.config_id}, {plan.origin}, "
             f"{timesteps:,} timesteps, {'greedy' if plan.is_deterministic else 'sampled'} actions"
         )
         for note in self._notes:
@@ -192,6 +192,7 @@ class PlaySession:
             ),
             caption=self._grid_caption(states) if is_grid else self._caption(states[0], first),
             hint=WATCH_HINT if has_keys else "",
+            is_end=all(state.episode is not None for state in states),
         )
 
     def _tile(self, state: PlayedStep, seed: int, *, is_grid: bool) -> Tile:

@@ -64,6 +64,8 @@ class View:
     hint: str = ""
     """Which keys do what, one line; no part of a recording."""
     panel: Panel | None = None
+    is_end: bool = False
+    """The last state of all that are shown: drawn even where there is no time for it."""
 
 
 def count_columns(n_tiles: int) -> int:

@@ -12,6 +12,20 @@ def test_defaults():
     assert (args.deterministic, args.render, args.output) == (None, "auto", None)
     assert (args.fps, args.speed, args.max_steps) == (None, 1.0, None)
     assert args.runs_dir == Path("runs")
+    assert (args.human, args.grid, args.records, args.record_to) == (False, None, False, None)
+
+
+def test_a_grid_shows_as_many_episodes_as_fit_or_a_multiple():
+    args = parse_play_args(["--grid", "4"])
+    assert (args.grid, args.episodes) == (4, 4)
+    assert parse_play_args(["--grid", "4", "--episodes", "12"]).episodes == 12
+
+
+def test_a_recording_may_have_a_name():
+    args = parse_play_args(["--human", "--record"])
+    assert (args.human, args.records, args.record_to) == (True, True, None)
+    args = parse_play_args(["--record", "a.mp4", "--render", "window"])
+    assert (args.records, args.record_to) == (True, Path("a.mp4"))
 
 
 def test_options_reach_their_fields():
@@ -47,6 +61,27 @@ def test_an_output_file_means_a_video():
             "--output has no effect with --render none",
         ),
         (["--render", "none", "--speed", "2"], "--speed has no effect with --render none"),
+        (["--record", "a.avi"], "--record a.avi: a video is an .mp4 file"),
+        (
+            ["--record", "--render", "video"],
+            "--record needs a window or a terminal to record, not --render video; name the video "
+            "by --output",
+        ),
+        (
+            ["--record", "--output", "a.mp4"],
+            "--record needs a window or a terminal to record, not --output",
+        ),
+        (["--record", "--render", "none"], "--record needs a window or a terminal to record"),
+        (["--human", "--render", "none"], "--human needs a window or a terminal to play in"),
+        (["--human", "--output", "a.mp4"], "to play in, not --output"),
+        (["--human", "--grid", "4"], "--human plays one episode at a time: leave out --grid"),
+        (["--grid", "4", "--render", "none"], "--grid has no effect with --render none"),
+        (["--grid", "1"], "--grid 1: must be a whole number >= 2"),
+        (["--grid", "65"], "--grid 65: at most 64 episodes fit side by side"),
+        (
+            ["--grid", "4", "--episodes", "6"],
+            "--episodes 6: with --grid 4 a multiple of 4 is played",
+        ),
         (["--sampled", "--deterministic"], "not allowed with argument --sampled"),
     ],
 )

@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from tests.helpers.agents import make_agent, train_epochs
 from tests.helpers.played_runs import make_config
 from tests.helpers.policies import build_linear_policy
 from utils.environment.families import table
@@ -36,22 +35,32 @@ def play_both(config, policy, *, n=3, **options):
 
 @pytest.mark.parametrize("deterministic", [True, False])
 @pytest.mark.parametrize(
-    ("env_id", "changes"),
+    ("env_id", "changes", "policy"),
     [
-        ("CartPole-v1", {}),
-        ("Pendulum-v1", {"policy_kwargs": {"hidden_dims": [64], "memory": "gru"}}),
-        (MASKED, {"action_masks": True, "policy_kwargs": {"hidden_dims": [8], "memory": "lstm"}}),
-        (MASKED, {"action_masks": True, "env_kwargs": {"acts": "multi_discrete"}}),
-        (MASKED, {"action_masks": True, "env_kwargs": {"acts": "multi_binary"}}),
+        ("CartPole-v1", {"normalize_obs": "rolling"}, {"hidden_dims": (64,)}),
+        ("Pendulum-v1", {}, {"hidden_dims": (64, 64)}),
+        ("Pendulum-v1", {}, {"hidden_dims": (64,), "memory": "gru", "memory_dim": 16}),
+        (MASKED, {"action_masks": True}, {"memory": "lstm", "memory_dim": 16}),
+        (MASKED, {"action_masks": True, "env_kwargs": {"acts": "multi_discrete"}}, {}),
+        (MASKED, {"action_masks": True, "env_kwargs": {"acts": "multi_binary"}}, {}),
     ],
 )
-def test_the_same_seeds_give_the_same_episodes(env_id, changes, deterministic):
-    agent = make_agent(env_id, normalize_obs="rolling", **changes)
-    train_epochs(agent, 2)
-    side_by_side, one_by_one = play_both(agent.config, agent.policy, deterministic=deterministic)
+def test_the_same_seeds_give_the_same_episodes(env_id, changes, policy, deterministic):
+    config = make_config(env_id=env_id, **changes)
+    env = build_playback_env(config, render_mode=None)
+    has_masks, normalizes = config.action_masks, config.normalize_obs
+    policy = build_linear_policy(
+        env, action_masks=has_masks, normalize_obs=normalizes, **({"memory": "none"} | policy)
+    )
+    if normalizes == "rolling":
+        policy.normalizer.update(torch.rand(50, *env.single_observation_space.shape))
+    with torch.no_grad():
+        for parameter in policy.parameters():
+            parameter.mul_(3.0)  # a freshly made policy chooses nearly by chance
+    env.close()
+    side_by_side, one_by_one = play_both(config, policy, deterministic=deterministic)
     assert side_by_side == one_by_one
     assert [episode.seed for episode in side_by_side] == [5, 6, 7]
-    agent.close()
 
 
 def test_who_has_ended_stays_at_the_last_state_while_others_go_on():
@@ -115,9 +124,9 @@ def test_environments_that_cannot_share_a_process_are_drawn_in_their_own(monkeyp
 
 
 def test_memory_takes_in_what_it_sees_whoever_acts():
-    agent = make_agent(MASKED, policy_kwargs={"hidden_dims": [8], "memory": "gru"})
-    env = build_playback_env(agent.config, render_mode=None)
-    player = EpisodePlayer(env, agent.policy, seed=0, deterministic=True)
+    env = build_playback_env(make_config(env_id=MASKED), render_mode=None)
+    policy = build_linear_policy(env, memory="gru", memory_dim=8)
+    player = EpisodePlayer(env, policy, seed=0, deterministic=True)
     before = player.stepper.state
     thoughts = player.explain()
     assert torch.equal(player.stepper.state, before)
@@ -126,4 +135,3 @@ def test_memory_takes_in_what_it_sees_whoever_acts():
     assert not torch.equal(player.stepper.state, before)
     assert thoughts["action_probabilities"].shape[0] == 1
     env.close()
-    agent.close()

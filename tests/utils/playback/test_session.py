@@ -1,16 +1,19 @@
+import functools
+import importlib.util
 import io
 import os
 
 import av
 import pytest
 
+from tests.helpers.displays import FakeTerminal, ScriptedDisplay
 from tests.helpers.played_runs import make_config, make_run
 from tests.helpers.policies import build_linear_policy
 from utils.errors import UserError
 from utils.playback import parse_play_args, plan_play
-from utils.playback.results import describe_mean
+from utils.playback.canvas import compose
+from utils.playback.pace import Pace
 from utils.playback.session import PlaySession
-from utils.rollouts import EvaluationResult
 from utils.seeding import derive_seed
 
 
@@ -177,26 +180,155 @@ def test_an_interrupt_restores_the_terminal_and_keeps_the_results(tmp_path, monk
         assert len(list(container.decode(video=0))) == 6 + 3
 
 
-def test_means_are_told_with_what_is_known():
-    def result(returns, n_unfinished=0):
-        return EvaluationResult(
-            returns=returns,
-            lengths=[1] * len(returns),
-            n_unfinished=n_unfinished,
-            seconds=0.0,
-            seed=0,
-            is_deterministic=True,
-        )
-
-    assert describe_mean(result([3.0])) == "return 3.00 (1 episode: no interval)"
-    several = result([1.0, 3.0], 1)
-    half_width = several.confidence_half_width()
-    assert describe_mean(several) == (
-        f"mean return 2.00 ± {half_width:,.2f} (95 %, 2 episodes; 1 cut, in no mean)"
-    )
-
-
 def test_sdl_draws_into_memory_without_a_display(tmp_path, monkeypatch):
     monkeypatch.delenv("SDL_VIDEODRIVER", raising=False)
     make_session(tmp_path, "--render", "video").env.close()
     assert os.environ["SDL_VIDEODRIVER"] == "dummy"
+
+
+def show_in_window(monkeypatch, script, **options):
+    """Let sessions show their pictures on a display whose keys are pressed by a script."""
+    display = ScriptedDisplay(script, **options)
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr("utils.playback.stage.WindowDisplay", lambda title: display)
+    pace = functools.partial(Pace, clock=display.clock)
+    monkeypatch.setattr("utils.playback.stage.Pace", pace)
+    return display
+
+
+def test_several_episodes_side_by_side_are_those_of_one_after_the_other(tmp_path):
+    options = ("--sampled", "--seed", "7", "--episodes", "2")
+    config = {"env_id": "CartPole-v1"}
+    single = play(make_session(tmp_path / "a", *options, "--render", "none", **config))
+    stream = io.StringIO()
+    session = make_session(tmp_path / "b", *options, "--grid", "2", stream=stream, **config)
+    assert session.render == "video"
+    assert play(session).returns == single.returns
+    rows = [line.split() for line in stream.getvalue().splitlines()[2:4]]
+    assert [row[:2] for row in rows] == [["1", "7"], ["2", "8"]]
+    (path,) = session.plan.run.videos_dir.iterdir()
+    assert path.name == "play-epoch=00-seed=7-grid=2.mp4"
+    with av.open(str(path)) as container:
+        assert len(list(container.decode(video=0))) == max(single.lengths) + 1
+
+
+def test_tiles_tell_seed_return_and_end(tmp_path, monkeypatch):
+    display = show_in_window(monkeypatch, [])
+    options = ("--grid", "2", "--episodes", "4", "--seed", "3")
+    play(make_session(tmp_path, *options, env_kwargs={"length": 2}))
+    captions = [[tile.caption for tile in view.tiles] for view in display.views]
+    assert captions == [
+        ["seed 3  return 0.00", "seed 4  return 0.00"],
+        ["seed 3  return 1.00", "seed 4  return 1.00"],
+        ["seed 3  return 2.00  terminated", "seed 4  return 2.00  terminated"],
+        ["seed 5  return 0.00", "seed 6  return 0.00"],
+        ["seed 5  return 1.00", "seed 6  return 1.00"],
+        ["seed 5  return 2.00  terminated", "seed 6  return 2.00  terminated"],
+    ]
+    assert [tile.is_dimmed for tile in display.views[-1].tiles] == [True, True]
+    assert display.captions[1] == "step 1  2 of 2 running  mean return 1.00"
+    assert display.is_closed
+
+
+def test_whoever_leaves_hears_of_what_was_played(tmp_path, monkeypatch):
+    # Six states of the first episode at one reading each, three of the second.
+    show_in_window(monkeypatch, [*[[]] * 17, ["q"]])
+    stream = io.StringIO()
+    result = play(make_session(tmp_path, stream=stream))
+    n_played = len(result.returns)
+    assert 0 < n_played < 5
+    lines = stream.getvalue().splitlines()
+    assert f"stopped after {n_played} of 5 episodes" in lines
+    assert lines[-1].startswith(("mean return 5.00", "return 5.00"))
+
+
+def test_what_is_shown_is_recorded(tmp_path, monkeypatch):
+    display = show_in_window(monkeypatch, [])
+    stream = io.StringIO()
+    options = ("--record", "--episodes", "2", "--speed", "2")
+    session = make_session(tmp_path, *options, stream=stream)
+    play(session)
+    (path,) = session.plan.run.videos_dir.iterdir()
+    assert path.name.startswith("record-epoch=00-")
+    assert f"recording {path} (12 frames, 24 fps)" in stream.getvalue()
+    with av.open(str(path)) as container:
+        frames = [f.to_ndarray(format="rgb24") for f in container.decode(video=0)]
+    shown = compose(display.views[-1])
+    assert len(frames) == 12
+    assert frames[-1].shape == (*(size + size % 2 for size in shown.shape[:2]), 3)
+
+
+def test_a_recording_goes_where_it_is_asked_to(tmp_path, monkeypatch):
+    show_in_window(monkeypatch, [])
+    target = tmp_path / "here.mp4"
+    play(make_session(tmp_path, "--record", str(target), "--episodes", "1"))
+    assert target.stat().st_size > 0
+
+
+def test_a_person_plays_and_is_told_how_the_policy_does_on_the_same_seeds(tmp_path, monkeypatch):
+    labels = {"action": {"labels": ["push left", "push right"]}}
+    script = [["left"]] * 5 + [["enter"]] + [["right"]] * 5 + [["enter"]]
+    display = show_in_window(monkeypatch, script)
+    stream = io.StringIO()
+    options = ("--human", "--episodes", "2", "--seed", "40", "--record", str(tmp_path / "a.mp4"))
+    session = make_session(tmp_path, *options, stream=stream, spec=labels)
+    result = play(session)
+    assert result.returns == [5.0, 5.0]
+    assert display.is_closed
+    lines = stream.getvalue().splitlines()[2:]
+    assert [line.split() for line in lines[:4]] == [
+        ["episode", "seed", "you", "policy", "your", "end"],
+        ["1", "40", "5.00", "5.00", "terminated", "after", "5", "steps"],
+        ["2", "41", "5.00", "5.00", "terminated", "after", "5", "steps"],
+        ["mean", "5.00", "5.00"],
+    ]
+    assert lines[4].endswith("a.mp4 (12 frames, 12 fps)")
+
+
+def test_the_policys_return_beside_the_persons_is_that_of_its_own_episode(tmp_path, monkeypatch):
+    options = ("--seed", "9", "--episodes", "1")
+    config = {"env_id": "CartPole-v1"}
+    alone = play(make_session(tmp_path / "a", *options, "--render", "none", **config))
+    show_in_window(monkeypatch, [["2"]] * 20 + [["enter"]] * 20)
+    stream = io.StringIO()
+    session = make_session(tmp_path / "b", *options, "--human", stream=stream, **config)
+    by_hand = play(session)
+    row = stream.getvalue().splitlines()[2].split()
+    assert row[:4] == ["1", "9", f"{by_hand.returns[0]:.2f}", f"{alone.returns[0]:.2f}"]
+    assert by_hand.returns != alone.returns
+
+
+def test_a_person_who_leaves_at_once_is_told_so(tmp_path, monkeypatch):
+    show_in_window(monkeypatch, [["escape"]])
+    stream = io.StringIO()
+    play(make_session(tmp_path, "--human", stream=stream))
+    assert stream.getvalue().splitlines()[-2:] == [
+        "stopped after 0 of 5 episodes",
+        "no episode was played to its end",
+    ]
+
+
+@pytest.mark.parametrize("option", ["--human", "--record"])
+def test_without_display_and_terminal_nobody_plays_and_nothing_is_recorded(tmp_path, option):
+    with pytest.raises(UserError, match=f"{option}: there is neither a display nor a terminal"):
+        make_session(tmp_path, option)
+    with pytest.raises(UserError, match=f"{option}: .* cannot be drawn"):
+        make_session(tmp_path / "b", option, env_id="tests.helpers.envs:Counting-v0")
+
+
+def test_a_person_needs_a_keyboard(tmp_path, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    with pytest.raises(UserError, match="--human: standard input is not a terminal"):
+        make_session(tmp_path, "--human", stream=FakeTerminal())
+
+
+def test_without_pygame_a_display_shows_nothing_so_a_video_is_made(tmp_path, monkeypatch):
+    monkeypatch.setenv("DISPLAY", ":0")
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name: None if name == "pygame" else find(name)
+    )
+    session = make_session(tmp_path)
+    assert session.render == "video"
+    session.env.close()
