@@ -30,7 +30,8 @@ class FrameStore:
         self.flat = place.allocate((n_slots + n_finals, *leaf.frame_shape), leaf.dtype)
         self.ring: Tensor = self.flat[:n_slots].view(n_rows, n_envs, *leaf.frame_shape)
         self.finals: Tensor = self.flat[n_slots:]
-        self._ring_writer, self._final_writer = RowWriter(self.ring), RowWriter(self.finals)
+        self._ring_writer = RowWriter(self.ring, place)
+        self._final_writer = RowWriter(self.finals, place)
 
     def write_newest(
         self, step: int, observation: Any, environments: np.ndarray | None = None

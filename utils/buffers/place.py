@@ -47,6 +47,11 @@ class Place:
         """Check that only ordinary memory is mapped."""
         assert self.folder is None or self.device.type == "cpu", (self.device, self.folder)
 
+    @property
+    def is_ordinary(self) -> bool:
+        """Whether NumPy and compiled code can reach the arrays; elsewhere tensors do the work."""
+        return self.device.type == "cpu"
+
     def free_bytes(self) -> int:
         """Return how many bytes can be had there now."""
         if self.folder is not None:

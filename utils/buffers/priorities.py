@@ -50,7 +50,7 @@ class PriorityIndex:
         self._device = place.device
         self.highest = torch.ones((), dtype=torch.float64, device=place.device)
         """() float64, the highest p so far; 1 at the start."""
-        self._is_compiled = place.device.type == "cpu" if is_compiled is None else is_compiled
+        self._is_compiled = place.is_ordinary if is_compiled is None else is_compiled
         if self._is_compiled:
             self._nodes, self._offsets = self.tree.nodes.numpy(), self.tree.offsets
             self._highest = self.highest.numpy()
@@ -61,29 +61,33 @@ class PriorityIndex:
 
         What was never learned from is thus seen soon.
         """
-        if self._is_compiled:
-            self._fill(start, stop, self._new_weight())
-        else:
-            self._fill(start, stop, self.highest**self.settings.alpha)
+        self._fill(start, stop, self._new_weight())
 
     def expel(self, start: int, stop: int) -> None:
         """See to it that the places `start` to `stop` - 1 are not drawn."""
         self._fill(start, stop, 0.0)
 
     def admit_places(self, places: np.ndarray) -> None:
-        """Give places (n,) int64 the highest priority so far; in ordinary memory only."""
+        """Give places (n,) int64 the highest priority so far."""
         self._write(places, self._new_weight())
 
     def expel_places(self, places: np.ndarray) -> None:
-        """See to it that places (n,) int64 are not drawn; in ordinary memory only."""
+        """See to it that places (n,) int64 are not drawn."""
         self._write(places, 0.0)
 
-    def _new_weight(self) -> float:
-        return float(self._highest) ** self.settings.alpha
+    def _new_weight(self) -> float | Tensor:
+        if self._is_compiled:
+            return float(self._highest) ** self.settings.alpha
+        return self.highest**self.settings.alpha
 
-    def _write(self, places: np.ndarray, weight: float) -> None:
-        weights = np.full(len(places), weight)
-        sum_tree_kernels.write_leaves(self._nodes, self._offsets, places, weights)
+    def _write(self, places: np.ndarray, weight: float | Tensor) -> None:
+        if self._is_compiled:
+            weights = np.full(len(places), weight)
+            sum_tree_kernels.write_leaves(self._nodes, self._offsets, places, weights)
+        elif len(places):
+            index = torch.from_numpy(places).to(self._device)
+            level = torch.as_tensor(weight, dtype=torch.float64, device=self._device)
+            self.tree.write(index, level.expand(len(places)))
 
     def _fill(self, start: int, stop: int, weight: float | Tensor) -> None:
         if self._is_compiled:

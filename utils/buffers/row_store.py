@@ -34,7 +34,7 @@ class RowStore:
         """
         self.shape, self.dtype, self._n_slots = shape, dtype, n_slots
         self.flat = place.allocate((n_slots + 1, *shape), dtype)
-        self._device = place.device
+        self._place = place
         self._row_bytes = math.prod(shape) * dtype.itemsize
 
     def rings(self, n_envs: int, n_rows: int) -> Tensor:
@@ -49,12 +49,12 @@ class RowStore:
             values: (n, ...) array or tensor, on any device.
         """
         assert len(places) == len(values), (len(places), len(values))
-        if self._device.type == "cpu":
+        if self._place.is_ordinary:
             rows = self._as_rows(values)
             assert rows.shape[1:] == self.shape, (rows.shape, self.shape)
             scatter_rows(rows.data_ptr(), self._row_bytes, self.flat.data_ptr(), places)
             return
-        values = torch.as_tensor(values).to(self._device, self.dtype, non_blocking=True)
+        values = torch.as_tensor(values).to(self._place.device, self.dtype, non_blocking=True)
         self.flat[self._upload(_keep_last(places, self._n_slots))] = values
 
     def _as_rows(self, values: Any) -> Tensor:
@@ -72,7 +72,7 @@ class RowStore:
         Returns:
             (*places.shape, ...)
         """
-        if self._device.type != "cpu":
+        if not self._place.is_ordinary:
             return self.flat[self._upload(places)]
         picked = torch.empty((*places.shape, *self.shape), dtype=self.dtype)
         copy_rows(self.flat.data_ptr(), self._row_bytes, picked.data_ptr(), places.reshape(-1))
@@ -88,14 +88,14 @@ class RowStore:
         Returns:
             (B, L, ...)
         """
-        if self._device.type != "cpu":
+        if not self._place.is_ordinary:
             return self.flat[self._upload(places)]
         picked = torch.empty((*places.shape, *self.shape), dtype=self.dtype)
         copy_windows(self.flat.data_ptr(), self._row_bytes, picked.data_ptr(), places, n_rows)
         return picked
 
     def _upload(self, places: np.ndarray) -> Tensor:
-        return torch.from_numpy(places).to(self._device, non_blocking=True)
+        return torch.from_numpy(places).to(self._place.device, non_blocking=True)
 
 
 def _keep_last(places: np.ndarray, nowhere: int) -> np.ndarray:

@@ -8,15 +8,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from utils.buffers.place import Place
+
 
 class RowWriter:
-    """Writes rows of one tensor on any device."""
+    """Writes rows of one tensor in any place."""
 
-    def __init__(self, rows: Tensor) -> None:
-        """Take a tensor of which rows will be written."""
+    def __init__(self, rows: Tensor, place: Place) -> None:
+        """Take a tensor of which rows will be written, and where it lies."""
         self._rows = rows
         # An indexed write of a tensor costs several times as much as NumPy's.
-        self._view = rows.numpy() if rows.device.type == "cpu" else None
+        self._view = rows.numpy() if place.is_ordinary else None
 
     def write(self, row: Any, values: Any) -> None:
         """Copy `values` into `rows[row]`, with the dtype of the rows.

@@ -86,11 +86,14 @@ class TransitionBuffer:
         self.ending = allocate(lead, torch.int32)
         """0 where the episode went on; else its final observation's place, counted from 1, negative
         where the episode was truncated."""
-        self._action_writer, self._reward_writer = RowWriter(self.action), RowWriter(self.reward)
-        self._ending_writer = RowWriter(self.ending)
+        self._action_writer, self._reward_writer = (
+            RowWriter(self.action, self.place),
+            RowWriter(self.reward, self.place),
+        )
+        self._ending_writer = RowWriter(self.ending, self.place)
         self._compiled = (
             CompiledGather(self.frames, action=self.action, reward=self.reward, ending=self.ending)
-            if self.place.device.type == "cpu"
+            if self.place.is_ordinary
             else None
         )
         self.priorities = (

@@ -17,9 +17,9 @@ from utils.buffers import Place, Priorities, SequenceBuffer, SequenceLayout, Sta
 from utils.errors import CheckpointError, ConfigError
 
 N_ENVS = 3
-CPU = torch.device("cpu")
 DEVICES = [
     "cpu",
+    "cpu with tensor operations",
     pytest.param(
         "cuda",
         marks=[
@@ -28,6 +28,14 @@ DEVICES = [
         ],
     ),
 ]
+
+
+@pytest.fixture
+def place(device: str, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """Where rows lie; the operations of other devices can be tried without one."""
+    if device.endswith("operations"):
+        monkeypatch.setattr(Place, "is_ordinary", False)
+    return Place(device=torch.device(device.split()[0]))
 
 
 def build(
@@ -104,12 +112,11 @@ def pick(observation: Any, b: int, j: int) -> Any:
 @pytest.mark.parametrize(("as_dict", "mean_length"), [(False, 3.0), (True, 8.0)])
 @pytest.mark.parametrize("device", DEVICES)
 def test_every_sequence_is_what_happened(
-    crosses: bool, frame_stack: int, as_dict: bool, mean_length: float, device: str
+    crosses: bool, frame_stack: int, as_dict: bool, mean_length: float, place: Place
 ) -> None:
     episodes = RandomEpisodes(
         N_ENVS, seed=4, frame_stack=frame_stack, as_dict=as_dict, mean_length=mean_length
     )
-    place = Place(device=torch.device(device))
     buffer, slow = build(episodes, crosses_episodes=crosses, place=place), SlowRows(N_ENVS)
     run(episodes, 0, buffer, slow)
     for chunk in (1, 3, 1, 1, 9, 20, 21, 1, 1):  # rows come around three times and more
@@ -196,16 +203,15 @@ def test_rows_of_an_episode_by_hand() -> None:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_a_memory_is_written_back_to_the_rows_that_are_still_held(device: str) -> None:
+def test_a_memory_is_written_back_to_the_rows_that_are_still_held(place: Place) -> None:
     episodes = RandomEpisodes(N_ENVS, seed=6)
-    place = Place(device=torch.device(device))
     buffer, slow = build(episodes, capacity=24, place=place), SlowRows(N_ENVS)
     run(episodes, 6, buffer, slow)
     names = torch.from_numpy(buffer.table.all_starts())
     old = buffer.gather(names[:4]).index  # overlapping: rows are named more than once
     run(episodes, 5, buffer, slow, begins=False, seed=2)
     values = torch.arange(old.numel() * 2.0).view(*old.shape, 2)
-    buffer.write_state(old, {"memory": values.to(device)})
+    buffer.write_state(old, {"memory": values.to(place.device)})
     for name, value in zip(old.reshape(-1).tolist(), values.view(-1, 2), strict=True):
         row, i = divmod(name, N_ENVS)
         slow.rows[i][row] = slow.rows[i][row]._replace(state=value.numpy())
@@ -261,10 +267,11 @@ def count_draws(buffer: SequenceBuffer, n: int) -> np.ndarray:
     return np.bincount(found, minlength=len(starts))
 
 
-def test_sequences_are_drawn_by_their_priorities() -> None:
+@pytest.mark.parametrize("device", DEVICES)
+def test_sequences_are_drawn_by_their_priorities(place: Place) -> None:
     episodes = RandomEpisodes(N_ENVS, seed=8)
     settings = Priorities(alpha=1.0, epsilon=0.0)
-    buffer = build(episodes, crosses_episodes=False, capacity=60, priorities=settings)
+    buffer = build(episodes, crosses_episodes=False, capacity=60, priorities=settings, place=place)
     run(episodes, 40, buffer)
     starts = buffer.table.all_starts()
     errors = torch.arange(len(starts)) % 4 + 1.0

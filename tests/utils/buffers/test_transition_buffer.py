@@ -14,18 +14,46 @@ import torch
 from tests.helpers.counting_policy import CountingPolicy, encode_rows
 from tests.helpers.slow_replay import RandomEpisodes, SlowReplay, assert_same_observation
 from tests.helpers.vector_envs import CountingVectorEnv, encode
-from utils.buffers import Place, Priorities, TransitionBuffer, TransitionLayout
+from utils.buffers import (
+    Place,
+    Priorities,
+    TransitionBatch,
+    TransitionBuffer,
+    TransitionLayout,
+)
 from utils.buffers.transition_gather import gather_on_device
 from utils.errors import CheckpointError, ConfigError
 from utils.rollouts.stepper import Stepper
 
 N_ENVS = 3
+WHERE = [
+    "cpu",
+    "disk",
+    "cpu with tensor operations",
+    pytest.param(
+        "cuda",
+        marks=[
+            pytest.mark.gpu,
+            pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"),
+        ],
+    ),
+]
+
+
+@pytest.fixture
+def place(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """Where arrays lie; the operations of other devices can be tried without one."""
+    if where.endswith("operations"):
+        monkeypatch.setattr(Place, "is_ordinary", False)
+    if where == "disk":
+        return Place(folder=tmp_path)
+    return Place(device=torch.device(where.split()[0]))
 
 
 def build(
     episodes: RandomEpisodes, *, capacity: int = 30, n_step: int = 1, gamma: float = 0.9, **layout
 ) -> TransitionBuffer:
-    place = Place(folder=layout.pop("folder", None))
+    place = layout.pop("place", None)
     return TransitionBuffer(
         TransitionLayout(
             capacity=capacity,
@@ -47,11 +75,21 @@ def all_names(buffer: TransitionBuffer) -> torch.Tensor:
     return torch.arange(buffer.head * n - len(buffer), buffer.head * n)
 
 
+def to_cpu(batch: TransitionBatch) -> TransitionBatch:
+    fields = {
+        key: {k: v.cpu() for k, v in value.items()} if isinstance(value, dict) else value.cpu()
+        for key, value in batch._asdict().items()
+        if value is not None
+    }
+    return TransitionBatch(**fields)
+
+
 def compare(buffer: TransitionBuffer, slow: SlowReplay, *, n_step: int, gamma: float) -> None:
     """Compare everything that is held with what the lists say."""
     names = all_names(buffer)
     first = buffer.head - len(slow.steps[0])
-    for batch in (buffer.gather(names), gather_on_device(buffer, names)):
+    for batch in (buffer.gather(names), gather_on_device(buffer, names.to(buffer.place.device))):
+        batch = to_cpu(batch)
         assert batch.index.tolist() == names.tolist()
         for b, name in enumerate(names.tolist()):
             step, i = divmod(name, buffer.layout.n_envs)
@@ -73,13 +111,12 @@ def compare(buffer: TransitionBuffer, slow: SlowReplay, *, n_step: int, gamma: f
 @pytest.mark.parametrize("n_step", [1, 3])
 @pytest.mark.parametrize("frame_stack", [1, 4])
 @pytest.mark.parametrize("as_dict", [False, True])
-@pytest.mark.parametrize("on_disk", [False, True])
+@pytest.mark.parametrize("where", WHERE)
 def test_everything_held_is_what_happened(
-    n_step: int, frame_stack: int, as_dict: bool, on_disk: bool, tmp_path: Path
+    n_step: int, frame_stack: int, as_dict: bool, place: Place, tmp_path: Path
 ) -> None:
     episodes = RandomEpisodes(N_ENVS, seed=n_step, frame_stack=frame_stack, as_dict=as_dict)
-    folder = tmp_path if on_disk else None
-    buffer = build(episodes, n_step=n_step, folder=folder)
+    buffer = build(episodes, n_step=n_step, place=place)
     slow = SlowReplay(N_ENVS)
     observation = episodes.begin(range(N_ENVS))
     buffer.begin(observation)
@@ -96,9 +133,10 @@ def test_everything_held_is_what_happened(
 
 
 @pytest.mark.parametrize("frame_stack", [1, 3])
-def test_a_cut_is_a_truncation_where_the_episode_was(frame_stack: int) -> None:
+@pytest.mark.parametrize("where", WHERE)
+def test_a_cut_is_a_truncation_where_the_episode_was(frame_stack: int, place: Place) -> None:
     episodes = RandomEpisodes(N_ENVS, seed=5, frame_stack=frame_stack, mean_length=6)
-    buffer, slow = build(episodes, n_step=2, capacity=60), SlowReplay(N_ENVS)
+    buffer, slow = build(episodes, n_step=2, capacity=60, place=place), SlowReplay(N_ENVS)
     observation = episodes.begin(range(N_ENVS))
     buffer.begin(observation)
     slow.begin(observation)
@@ -288,11 +326,12 @@ def same(one: Any, two: Any) -> bool:
 @pytest.mark.parametrize("priorities", [None, Priorities()])
 @pytest.mark.parametrize("n_steps", [4, 25])
 @pytest.mark.parametrize("frame_stack", [1, 3])
+@pytest.mark.parametrize("where", ["cpu", *WHERE[2:]])
 def test_a_saved_buffer_goes_on_as_if_nothing_had_been(
-    tmp_path: Path, priorities: Priorities | None, n_steps: int, frame_stack: int
+    tmp_path: Path, priorities: Priorities | None, n_steps: int, frame_stack: int, place: Place
 ) -> None:
     def make() -> TransitionBuffer:
-        return build(episodes, priorities=priorities, n_step=3)
+        return build(episodes, priorities=priorities, n_step=3, place=place)
 
     episodes = RandomEpisodes(N_ENVS, seed=1, frame_stack=frame_stack, as_dict=True)
     buffer = make()
@@ -372,17 +411,15 @@ def test_the_declared_size_is_that_of_the_arrays() -> None:
     assert buffer.nbytes_declared == sum(array.nbytes for array in arrays) + steps_of_finals
 
 
-@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
-def test_integers_stay_integers(device: str) -> None:
-    if device == "cuda" and not torch.cuda.is_available():
-        pytest.skip("needs a GPU")
+@pytest.mark.parametrize("where", WHERE)
+def test_integers_stay_integers(place: Place) -> None:
     layout = TransitionLayout(
         capacity=10,
         n_envs=2,
         observation_space=gym.spaces.MultiDiscrete([4, 2]),
         action_space=gym.spaces.Discrete(3),
     )
-    buffer = TransitionBuffer(layout, place=Place(device=torch.device(device)))
+    buffer = TransitionBuffer(layout, place=place)
     buffer.begin(np.array([[3, 1], [0, 0]]))
     buffer.add(
         action=torch.tensor([2, 0]),
