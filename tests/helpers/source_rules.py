@@ -27,6 +27,8 @@ MAX_FILE_LINES = 500
 HEAVY_MODULES = {
     "av",
     "cv2",
+    "fastapi",
+    "gradio",
     "gymnasium",
     "huggingface_hub",
     "lightning",
@@ -38,6 +40,7 @@ HEAVY_MODULES = {
     "safetensors",
     "tensorboard",
     "torch",
+    "uvicorn",
     "wandb",
 }
 LIGHT_MODULES = ("utils.errors", "utils.config", "utils.phases", "utils.schedules", "utils.run")

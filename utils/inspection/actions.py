@@ -62,9 +62,7 @@ def _bounds(bound: np.ndarray) -> list[float | None]:
     return [float(x) if np.isfinite(x) else None for x in bound.reshape(-1)]
 
 
-def read_choice(
-    values: Any, space: gym.Space, *, mask: np.ndarray | None
-) -> tuple[float, ...]:
+def read_choice(values: Any, space: gym.Space, *, mask: np.ndarray | None) -> tuple[float, ...]:
     """Check an action that a person has chosen.
 
     Args:
@@ -80,8 +78,7 @@ def read_choice(
     """
     size = 1 if isinstance(space, gym.spaces.Discrete) else math.prod(space.shape)
     is_numbers = isinstance(values, list) and all(
-        isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x)
-        for x in values
+        isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x) for x in values
     )
     if not is_numbers or len(values) != size:
         raise UserError(f"an action of {space} takes {size} finite numbers, not {values!r}"[:200])

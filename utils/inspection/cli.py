@@ -49,9 +49,7 @@ def parse_inspect_args(argv: Sequence[str] | None = None) -> InspectArgs:
     given = _build_parser().parse_or_refuse(argv)
     if given.port > _LAST_PORT:
         raise UserError(f"--port {given.port}: ports end at {_LAST_PORT}")
-    return InspectArgs(
-        run=given.run_id, port=given.port, host=given.host, runs_dir=given.runs_dir
-    )
+    return InspectArgs(run=given.run_id, port=given.port, host=given.host, runs_dir=given.runs_dir)
 
 
 def _build_parser() -> OptionParser:

@@ -123,7 +123,7 @@ class Desk:
         """
         headers = list(COLUMNS)
         if other is not None:
-            headers.append(f"return of {other}")
+            headers.append(other)
         if checkpoint is None:
             return headers, []
         theirs = {} if other is None else self._facts(run_id, other)
@@ -131,7 +131,7 @@ class Desk:
         for key, facts in self._facts(run_id, checkpoint).items():
             row = [*key, _return_of(facts), facts["length"], _end_of(facts)]
             if other is not None:
-                row.append(_return_of(theirs[key]) if key in theirs else "–")
+                row.append(_return_of(theirs[key]) if key in theirs else "-")
             rows.append(row)
         return headers, rows
 
@@ -185,9 +185,7 @@ class Desk:
         original = self._episode(run_id, checkpoint, seed=seed, mode=mode)
         run, config = self._run(run_id), self._config(run_id)
         branch = self._main_thread.call(
-            lambda: self._studio().what_if(
-                run, config, original=original, step=step, action=action
-            )
+            lambda: self._studio().what_if(run, config, original=original, step=step, action=action)
         )
         names = [checkpoint, f"what if at step {step}"]
         return player_value([original, branch], names, run_id=run_id, media=self._media)
@@ -206,9 +204,7 @@ class Desk:
             is_deterministic=mode == MODES[0],
         )
         found = EpisodeStore(run).find(request)
-        return found or self._main_thread.call(
-            lambda: self._studio().record(run, config, request)
-        )
+        return found or self._main_thread.call(lambda: self._studio().record(run, config, request))
 
     def _facts(self, run_id: str, checkpoint: str) -> dict[tuple[int, str], dict[str, Any]]:
         run = self._run(run_id)
@@ -259,9 +255,8 @@ def _return_of(facts: dict[str, Any]) -> float:
 
 
 def _end_of(facts: dict[str, Any]) -> str:
-    """Say how an episode ended, and whether it reached its goal where that is known."""
-    words = {True: ", success", False: "", None: ""}
-    return facts["end"] + words[facts["is_success"]]
+    """Say how an episode ended; a tick says that it reached its goal."""
+    return facts["end"] + (" ✓" if facts["is_success"] else "")
 
 
 def _name_of(run: Run, reference: str) -> str | None:

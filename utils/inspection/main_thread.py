@@ -38,9 +38,7 @@ class MainThread:
         """
         return self.post(function, *args, **kwargs).result()
 
-    def post(
-        self, function: Callable[..., Result], *args: Any, **kwargs: Any
-    ) -> Future[Result]:
+    def post(self, function: Callable[..., Result], *args: Any, **kwargs: Any) -> Future[Result]:
         """Have a function called in the main thread, without waiting for it."""
         if self._is_closed:
             raise ClosingError

@@ -1,4 +1,4 @@
-"""Films that pages may load: only those that were handed to one, under names that nobody guesses."""
+"""Films that pages may load: only those that were handed to one, by names nobody guesses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a policy sees, taken apart for people: named numbers, and pictures as a network reads them."""
+"""What a policy sees, for people: named numbers, and pictures as a network reads them."""
 
 from __future__ import annotations
 
@@ -120,9 +120,7 @@ def _frame_names(n_frames: int) -> list[str]:
     return ["now" if k == 0 else f"{k} before" for k in range(n_frames - 1, -1, -1)]
 
 
-def _name_numbers(
-    key: str, space: gym.Space, n_frames: int, labels: Sequence[str]
-) -> list[str]:
+def _name_numbers(key: str, space: gym.Space, n_frames: int, labels: Sequence[str]) -> list[str]:
     size = math.prod(space.shape)
     per_frame = size // n_frames
     if len(labels) == per_frame:

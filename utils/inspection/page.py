@@ -107,6 +107,7 @@ class _Page:
             label="Recorded episodes: click one to watch it",
             elem_id="episodes",
             max_height=420,
+            column_widths=["14%", "21%", "20%", "17%", "28%"],
         )
 
     def connect(self, page: gr.Blocks) -> None:
@@ -126,16 +127,16 @@ class _Page:
             self._choose_run, self.run, run_parts, api_name="choose_run", show_progress="hidden"
         ).then(**first, api_name=False, show_progress="minimal")
         self.refresh.click(
-            self._refresh, choice, [self.run, self.summary, self.policy, self.other, self.curves],
+            self._refresh,
+            choice,
+            [self.run, self.summary, self.policy, self.other, self.curves],
             api_name="refresh",
             show_progress="hidden",
         )
         for component in (self.policy, self.other):
             component.input(**first, api_name=False, show_progress="minimal")
         asked = [*choice, self.mode, self.seed, self.count]
-        self.play.click(
-            self._play, asked, shown, api_name="play", show_progress="minimal"
-        )
+        self.play.click(self._play, asked, shown, api_name="play", show_progress="minimal")
         self.table.select(
             self._pick, choice, [self.player, self.table], api_name=False, show_progress="minimal"
         )

@@ -113,9 +113,7 @@ class EpisodeRecord:
         return values | {"request": self.request.to_dict()}
 
     @classmethod
-    def from_facts(
-        cls, facts: Mapping[str, Any], traces: dict[str, np.ndarray]
-    ) -> EpisodeRecord:
+    def from_facts(cls, facts: Mapping[str, Any], traces: dict[str, np.ndarray]) -> EpisodeRecord:
         """Rebuild a record from `facts`, after JSON too, and its arrays."""
         size = facts["frame_size"]
         changes = {

@@ -17,6 +17,7 @@ from utils.playback.environment import draw_states
 from utils.policies import ActorCritic
 from utils.rollouts.stepper import Outcome, Stepper, to_tensors
 from utils.vector_envs import InProcessVectorEnv
+from utils.vector_envs.episode_metrics import IS_SUCCESS
 from utils.video import VideoWriter
 
 _CPU = torch.device("cpu")
@@ -185,9 +186,7 @@ class EpisodeRecorder:
     def _explain(
         self, observation: Any, mask: Tensor | None, state: Tensor | None
     ) -> dict[str, np.ndarray]:
-        thoughts = self._policy.explain(
-            self._policy.normalize(observation), mask=mask, state=state
-        )
+        thoughts = self._policy.explain(self._policy.normalize(observation), mask=mask, state=state)
         return {name: part[0].reshape(-1).numpy().copy() for name, part in thoughts.items()}
 
     def _note_step(self, log: _Log, action: Tensor, outcome: Outcome, stepper: Stepper) -> None:
@@ -260,8 +259,7 @@ class EpisodeRecorder:
 
     def _conclude(self, log: _Log, outcome: Outcome, end: End) -> Recorded:
         thoughts = {
-            name: np.stack([thought[name] for thought in log.thoughts])
-            for name in log.thoughts[0]
+            name: np.stack([thought[name] for thought in log.thoughts]) for name in log.thoughts[0]
         }
         thoughts = {
             name: part.squeeze(1) if name in ("value", "entropy") else part
@@ -291,9 +289,7 @@ class EpisodeRecorder:
         )
 
     @staticmethod
-    def _advantage(
-        learner: LearnerView, log: _Log, traces: dict[str, np.ndarray]
-    ) -> np.ndarray:
+    def _advantage(learner: LearnerView, log: _Log, traces: dict[str, np.ndarray]) -> np.ndarray:
         value, final = traces["value"], np.array(log.final_value)
         terminated, truncated = np.array(log.terminated), np.array(log.truncated)
         done = terminated | truncated
@@ -319,6 +315,6 @@ def _has_ended(outcome: Outcome | None) -> bool:
 
 
 def _told_success(outcome: Outcome) -> bool | None:
-    if outcome.finished is None or "is_success" not in outcome.finished.metrics:
+    if outcome.finished is None or IS_SUCCESS not in outcome.finished.metrics:
         return None
-    return bool(outcome.finished.metrics["is_success"][0] > 0)
+    return bool(outcome.finished.metrics[IS_SUCCESS][0] > 0)

@@ -9,6 +9,9 @@ import numpy as np
 
 EPISODE_METRICS = "episode_metrics"
 """Key of an environment's info at the end of an episode, and of a vector env's infos."""
+IS_SUCCESS = "is_success"
+"""Name of the metric that says whether an episode reached its goal, 1 or 0. It is also a key of the
+info itself in families that tell it there (Gymnasium's robotics)."""
 
 
 class EpisodeMetrics:
@@ -25,9 +28,12 @@ class EpisodeMetrics:
 
     def take(self, i: int, info: Mapping[str, Any]) -> None:
         """Take what environment `i` tells in the info of an episode's last step, if anything."""
-        metrics = info.get(EPISODE_METRICS)
-        if metrics:
-            self._told[i] = {str(name): float(value) for name, value in metrics.items()}
+        metrics = info.get(EPISODE_METRICS) or {}
+        told = {str(name): float(value) for name, value in metrics.items()}
+        if IS_SUCCESS in info:
+            told[IS_SUCCESS] = float(info[IS_SUCCESS])
+        if told:
+            self._told[i] = told
 
     def columns(self) -> dict[str, np.ndarray]:
         """Return (N,) float64 by name, NaN where an environment told nothing; fresh arrays."""

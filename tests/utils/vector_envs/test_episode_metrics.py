@@ -91,3 +91,21 @@ def limited(env: CountingEnv, limit: int) -> CountingEnv:
 
     env.spec = EnvSpec("SelfLimited-v0", max_episode_steps=limit)
     return env
+
+
+class ReachingEnv(CountingEnv):
+    """Says in every info whether it has reached its goal, as robotics environments do."""
+
+    def step(self, action: Any):
+        *step, _ = super().step(action)
+        return *step, {"is_success": np.float32(self.count >= 5)}
+
+
+def test_success_is_told_by_the_last_step_of_an_episode():
+    env = InProcessVectorEnv([ReachingEnv], env_id="Reaching-v0")
+    env.reset(seed=0)
+    columns = [env.step(zeros(env))[-1].get("episode_metrics") for _ in range(6)]
+    assert columns[:4] == [None] * 4
+    assert columns[4]["is_success"].tolist() == [1.0]
+    assert columns[5] is None
+    env.close()

@@ -198,7 +198,9 @@ export class LineChart {
       g.globalAlpha = 1;
     }
     g.strokeStyle = line.colour;
-    g.lineWidth = 1.6;
+    const [x0, x1] = this.options.domain;
+    const isDense = !xs && x1 - x0 > this.canvas.clientWidth / 3;
+    g.lineWidth = isDense ? 0.8 : 1.6;
     g.lineJoin = "round";
     g.setLineDash(line.dash ? [5, 4] : []);
     this.isCounted = !xs;

@@ -33,7 +33,7 @@ export function format(x) {
 /** Write a round position of an axis. */
 export function formatTick(x) {
   if (Math.abs(x) >= 1e4) return `${String(+(x / 1000).toPrecision(6))}k`;
-  return String(+x.toPrecision(6));
+  return String(+x.toPrecision(4));
 }
 
 /** Write a probability; one that is nearly 0 or 1 is not shown as if it were. */

@@ -9,6 +9,19 @@ export function choiceNames(actions) {
   );
 }
 
+/** Say in words what was done at a step. */
+export function actionText(actions, action, t) {
+  const values = Array.from({ length: action.width }, (_, k) => action.at(t, k));
+  if (actions.kind === "box") return `(${values.map(format).join(", ")})`;
+  if (actions.kind === "multi_binary") {
+    const chosen = actions.groups[0].labels.filter((_, k) => values[k] === 1);
+    return chosen.length ? chosen.join(" and ") : "nothing";
+  }
+  return actions.groups
+    .map(({ name, labels }, k) => (name ? `${name} ${labels[values[k]]}` : labels[values[k]]))
+    .join(", ");
+}
+
 /** Whether choice i (counted over all groups) is part of the action of step t. */
 function isChosen(actions, action, t, i) {
   if (t >= action.rows) return false;
@@ -114,7 +127,7 @@ const FACTS = [
   ["Value", "value", "What the critic expects from here on, discounted, as the learner is paid"],
   ["Advantage", "advantage", "How much better the chosen action did than the critic expected"],
   ["Reward", "reward", "What the environment pays for this step"],
-  ["Return so far", "so_far", "Sum of the rewards before this step"],
+  ["Return", "so_far", "Sum of the rewards before this step"],
   ["Learner's reward", "learner_reward", "The same reward after wrappers and normalisation"],
   ["Entropy", "entropy", "How undecided the policy is, in nats"],
 ];
@@ -187,7 +200,9 @@ export class WhatIfPanel {
   constructor(parent, actions, traces, onAsk) {
     this.actions = actions;
     this.traces = traces;
+    this.step = 0;
     const root = make("form", "what-if");
+    root.noValidate = true; // the server says what is wrong
     root.append(make("h4", "", "What if another action were taken here?"));
     this.fields = make("div", "what-if-fields");
     this.inputs = actions.kind === "box" ? this.numberInputs() : this.choiceInputs();
@@ -196,7 +211,12 @@ export class WhatIfPanel {
     root.append(this.fields, this.button, this.note);
     root.addEventListener("submit", (event) => {
       event.preventDefault();
-      onAsk(this.inputs.map((input) => Number(input.type === "checkbox" ? input.checked : input.value)));
+      const action = this.inputs.map((input) =>
+        Number(input.type === "checkbox" ? input.checked : input.value),
+      );
+      const isSame = action.every((x, k) => Math.abs(x - traces.action.at(this.step, k)) < 1e-4);
+      if (isSame) this.tell("That is what was done here; choose something else.");
+      else onAsk(action);
     });
     parent.append(root);
   }
@@ -234,9 +254,12 @@ export class WhatIfPanel {
   update(t) {
     const { action, mask } = this.traces;
     const isOver = t >= action.rows;
-    this.button.disabled = isOver || this.isBusy;
+    if (t !== this.step && !this.isBusy) this.tell("");
+    this.step = t;
+    this.button.disabled = isOver || Boolean(this.isBusy);
     if (isOver) return;
     let first = 0;
+    let flips = true; // the first bit that may be another
     this.inputs.forEach((input, k) => {
       const done = action.at(t, k);
       if (input.tagName === "SELECT") {
@@ -249,9 +272,13 @@ export class WhatIfPanel {
         first += options.length;
       } else if (input.type === "checkbox") {
         input.disabled = Boolean(mask) && mask.at(t, k) === 0;
-        input.checked = done === 1;
+        const isAnother = flips && !input.disabled;
+        input.checked = (done === 1) !== isAnother;
+        flips &&= !isAnother;
       } else if (document.activeElement !== input) {
-        input.value = String(Math.round(done * 1e4) / 1e4);
+        const low = this.actions.low[k] ?? -Infinity;
+        const high = this.actions.high[k] ?? Infinity;
+        input.value = String(Math.round(Math.min(high, Math.max(low, done)) * 1e4) / 1e4);
       }
     });
   }

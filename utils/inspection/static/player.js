@@ -2,7 +2,7 @@
 
 import { LineChart, inks } from "./charts.js";
 import { decode, make, rangeOf } from "./numbers.js";
-import { WhatIfPanel, choiceNames } from "./panels.js";
+import { WhatIfPanel, actionText, choiceNames } from "./panels.js";
 import { Screen } from "./screen.js";
 
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4, 8];
@@ -115,13 +115,16 @@ class Player {
     );
     const first = this.screens[0];
     const block = make("div", "panel");
-    first.side.insertBefore(block, first.side.children[2] ?? null);
+    first.side.append(block);
     this.whatIf = new WhatIfPanel(block, this.value.actions, first.traces, (action) =>
       this.askWhatIf({ run, request: { ...first.episode.request }, step: this.step, action }),
     );
     if (back) {
       const note = make("div", "branch-note");
-      note.append(make("span", "", `Up to step ${branch} both are the same; there the second takes another action.`));
+      const [was, is] = episodes.map(({ traces }) =>
+        actionText(this.value.actions, traces.action, branch),
+      );
+      note.append(make("span", "", `At step ${branch} the second takes ${is} instead of ${was}; before, both are the same.`));
       const button = make("button", "inspector-button plain", "Back to the episode", { type: "button" });
       button.addEventListener("click", () => back(Math.min(this.step, first.lastState)));
       note.append(button);

@@ -3,6 +3,7 @@
 import { make } from "./numbers.js";
 import { ChoicePanel, FactPanel, NumberPanel, ObservationPanel } from "./panels.js";
 
+const FAR_SECONDS = 0.25;
 const SUCCESS = { true: "success", false: "no success", null: "" };
 
 /** A film whose every frame can be asked for; frame t shows state t. */
@@ -56,6 +57,7 @@ export class Film {
 
   play(speed) {
     this.wanted = null;
+    this.speed = speed;
     this.video.playbackRate = speed;
     this.video.play().catch(() => {}); // it was paused again before it began
   }
@@ -63,9 +65,13 @@ export class Film {
   /** While playing: catch up with another film that leads. */
   follow(frame) {
     const seconds = (frame + 0.5) / this.fps;
-    const allowed = (2 / this.fps) * Math.max(1, this.video.playbackRate);
-    if (Math.abs(this.video.currentTime - seconds) > allowed && !this.video.seeking) {
+    const behind = seconds - this.video.currentTime;
+    if (this.video.seeking) return;
+    if (Math.abs(behind) > FAR_SECONDS * this.speed) {
       this.video.currentTime = seconds;
+    } else {
+      const hurry = Math.max(-0.3, Math.min(0.3, (4 * behind) / this.speed));
+      this.video.playbackRate = this.speed * (1 + hurry);
     }
   }
 
@@ -91,11 +97,16 @@ export class Screen {
     this.root = make("section", `screen screen-${letter}`);
     this.root.dataset.letter = letter;
     this.root.append(this.heading());
-    const stage = make("div", "stage");
     const side = make("div", "side");
-    this.root.append(stage, side);
+    if (episode.film || episode.view_film) {
+      const stage = make("div", "stage");
+      this.root.append(stage);
+      this.addFilms(stage, value.fps);
+    } else {
+      this.root.classList.add("without-film");
+    }
+    this.root.append(side);
     parent.append(this.root);
-    this.addFilms(stage, value.fps);
     this.panels.push(new FactPanel(side, this.traces));
     const Panel = value.actions.kind === "box" ? NumberPanel : ChoicePanel;
     this.panels.push(new Panel(make2(side), value.actions, this.traces));
@@ -122,6 +133,7 @@ export class Screen {
     chips.append(make("span", "", `return ${total}`), make("span", "", `${length} steps`));
     chips.append(make("span", `end-${end}`, end));
     if (SUCCESS[success]) chips.append(make("span", `success-${success}`, SUCCESS[success]));
+    if (!this.episode.film) chips.append(make("span", "", "no pictures"));
     const mode = request.is_deterministic ? "greedy" : "sampled";
     chips.append(make("span", "", `seed ${request.seed}, ${mode}`));
     head.append(title, chips);
@@ -132,7 +144,6 @@ export class Screen {
   addFilms(stage, fps) {
     const { film, frame_size: size, view_film: viewFilm, view, name } = this.episode;
     if (film) this.films.push(new Film(stage, film, fps, size, `frames of ${name}`));
-    else stage.append(make("p", "no-picture", "This environment draws no pictures."));
     if (!viewFilm) return;
     const figure = make("figure", "network-view");
     this.films.push(new Film(figure, viewFilm, fps, [view.width, view.height], `network input`));
