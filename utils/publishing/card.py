@@ -183,7 +183,7 @@ def _onnx_usage(facts: CardFacts) -> str:
         for name, entry in facts.onnx["inputs"].items()
     ]
     rows = [
-        (f"`{name}`", kind, entry["dtype"], ", ".join(map(str, entry["shape"])), meaning(entry))
+        (f"`{name}`", kind, entry["dtype"], ", ".join(map(str, entry["shape"])), _meaning(entry))
         for kind, names in (("in", "inputs"), ("out", "outputs"))
         for name, entry in facts.onnx[names].items()
     ]
@@ -205,11 +205,22 @@ def _onnx_usage(facts: CardFacts) -> str:
             "```",
             "",
             markdown_table(("name", "", "type", "shape", "meaning"), rows),
+            *_label_lines(facts.config),
         ]
     )
 
 
-def meaning(entry: Mapping[str, Any]) -> str:
+def _label_lines(config: Config) -> list[str]:
+    """Say what the numbers of observations and actions stand for, where the config does."""
+    lines = []
+    for name, spec in (("observation", config.spec.observation), ("action", config.spec.action)):
+        if spec.labels:
+            listed = ", ".join(f"{k} {label}" for k, label in enumerate(spec.labels))
+            lines += ["", f"`{name}`: {listed}."]
+    return lines
+
+
+def _meaning(entry: Mapping[str, Any]) -> str:
     """Return what an input or output of a program means; empty where that is not known."""
     return str(entry.get("meaning", ""))
 

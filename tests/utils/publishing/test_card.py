@@ -8,12 +8,14 @@ from utils.playback.episodes import PlayedEpisode
 from utils.publishing.card import CardFacts, write_card
 from utils.publishing.replay import Replay
 
+SPEC = {"summary": "Play Pong", "action": {"labels": ["wait", "fire"]}}
+
 
 def make_card(**changes):
     episode = PlayedEpisode(seed=10, episode_return=1.0, length=4, end="terminated")
     facts = {
         "repo_id": "ann/Pong",
-        "config": make_config(env_id="ALE/Pong-v5", spec={"summary": "Play Pong"}),
+        "config": make_config(env_id="ALE/Pong-v5", spec=SPEC),
         "results": make_results([1.0, 2.0, 6.0]),
         "replay": Replay(episode, n_frames=5, fps=30.0),
         "timesteps": 12_345,
@@ -98,4 +100,5 @@ def test_an_onnx_model_comes_with_its_inputs_and_lines_to_run_it():
     assert '"action_mask": np.ones((1, 3), np.bool_),' in code
     assert "| `observation` | in | float32 | batch, 4 | raw |" in card
     assert "| `model.onnx` |" in card
+    assert "`action`: 0 wait, 1 fire." in card
     assert "onnx" not in make_card()
