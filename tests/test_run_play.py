@@ -1,6 +1,7 @@
 import json
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import run_play
 from agents.loading import load_policy
 from tests.helpers.played_runs import make_config, make_run
 from tests.helpers.processor_time import run_measured
+from tests.helpers.without_packages import packages_of_extras
 from utils.environment import build_env_from_config
 from utils.errors import CheckpointError, exit_on_user_error
 from utils.playback.environment import build_playback_env
@@ -147,13 +149,17 @@ def run_script(*arguments, **options):
 
 
 def measure_script(*arguments, **options):
-    environ = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
     return run_measured(
         [sys.executable, str(ROOT / arguments[0]), *arguments[1:]],
         cwd=ROOT,
-        env=environ | {"OMP_NUM_THREADS": "1"},
+        env=without_display(),
         **options,
     )
+
+
+def without_display():
+    environ = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    return environ | {"OMP_NUM_THREADS": "1"}
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("--run-id", "nope"), ("--sampeld",)])
@@ -164,6 +170,50 @@ def test_help_and_mistakes_answer_at_once(arguments, tmp_path):
     assert done.returncode == (0 if arguments == ("--help",) else 2), done.stderr
     assert "Traceback" not in done.stderr
     assert seconds < 0.5
+
+
+def play_a_copy(tmp_path, config, *arguments):
+    """Play a copy of config and checkpoints alone, without the packages of any extra."""
+    run = make_run(tmp_path / "runs", config, states=[state_of(config)])
+    copy = tmp_path / "elsewhere" / "a run"
+    shutil.copytree(run.checkpoints_dir, copy / "checkpoints", symlinks=True)
+    shutil.copy(run.config_path, copy)
+    shutil.rmtree(run.path)
+    hidden = ",".join(packages_of_extras())
+    script = [sys.executable, "-m", "tests.helpers.without_packages", hidden, "run_play.py"]
+    return run_measured(
+        [*script, "--run-id", str(copy), *arguments],
+        cwd=ROOT,
+        env=without_display(),
+        timeout=60,
+    )[0]
+
+
+def test_a_copied_run_plays_without_the_extras_that_training_had(tmp_path):
+    config = make_config(
+        env_id="CartPole-v1",
+        wandb=True,
+        tensorboard=True,
+        device="cuda",
+        vectorization="simd",
+        policy_kwargs={"hidden_dims": [8], "memory": "gru"},
+        normalize_obs="rolling",
+    )
+    done = play_a_copy(tmp_path, config, "--grid", "2", "--max-steps", "20", "--seed", "1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "48 timesteps, greedy actions" in done.stdout
+    (video,) = (tmp_path / "elsewhere" / "a run" / "videos").iterdir()
+    assert video.stat().st_size > 0
+
+
+def test_an_extra_that_the_environment_needs_is_named_in_one_line(tmp_path):
+    done = play_a_copy(tmp_path, make_config(env_id="LunarLander-v3"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "error: LunarLander-v3 needs the package 'Box2D': install it with  pip install "
+        "'gymnasium-solver[box2d]'\n"
+    )
+    assert not (tmp_path / "elsewhere" / "a run" / "videos").exists()
 
 
 @pytest.mark.slow

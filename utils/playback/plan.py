@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,9 +85,17 @@ def _fetch(repo: str) -> tuple[PublishedPolicy, Config, Path, list[str]]:
 
 
 def _choose_checkpoint(run: Run, name: str | None) -> tuple[Path, list[str]]:
+    """Return the checkpoint of a name; without one the best, else the last, else the newest."""
     if name is not None:
         return run.checkpoint(name), []
-    try:
-        return run.checkpoint("@best"), []
-    except CheckpointError:
-        return run.checkpoint("@last"), ["this run has no best checkpoint yet: its last one plays"]
+    for reference, notes in (
+        ("@best", []),
+        ("@last", ["this run has no best checkpoint yet: its last one plays"]),
+    ):
+        with contextlib.suppress(CheckpointError):
+            return run.checkpoint(reference), notes
+    checkpoints = run.list_checkpoints()
+    if not checkpoints:
+        return run.checkpoint("@last"), []  # it says what is missing
+    note = "neither the best nor the last checkpoint is marked in this folder: the newest plays"
+    return checkpoints[-1], [note]

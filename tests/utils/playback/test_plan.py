@@ -32,6 +32,30 @@ def test_a_best_one_that_is_asked_for_by_name_must_exist(tmp_path):
         plan(tmp_path, "--checkpoint", "@best")
 
 
+def test_where_a_copy_has_lost_the_links_the_newest_plays(tmp_path):
+    run = make_run(tmp_path, make_config(), states=[{}, {}], best=0)
+    for name in ("best", "last"):
+        (run.checkpoints_dir / f"{name}.ckpt").unlink()
+    found = plan(tmp_path, "--run-id", str(run.path))
+    assert found.checkpoint.name == "epoch=01.ckpt"
+    (note,) = found.notes
+    assert note.endswith("the newest plays")
+    for path in run.list_checkpoints():
+        path.unlink()
+    with pytest.raises(CheckpointError, match="it has none yet"):
+        plan(tmp_path, "--run-id", str(run.path))
+
+
+def test_where_a_copy_has_files_for_links_the_best_plays(tmp_path):
+    run = make_run(tmp_path, make_config(), states=[{}, {}], best=0)
+    best = run.checkpoints_dir / "best.ckpt"
+    content = best.read_bytes()
+    best.unlink()
+    best.write_bytes(content)
+    found = plan(tmp_path)
+    assert (found.checkpoint, found.checkpoint_name, found.notes) == (best, "best", ())
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
