@@ -29,7 +29,6 @@ from agents.dqn.dqn_losses import (
 from agents.replay_agent import Learned, ReplayAgent, ReplayBatch
 from utils.buffers import TransitionBatch
 from utils.config import DQNConfig
-from utils.optimization import set_learning_rate
 from utils.policies import QNetwork, QNetworkSettings, build_q_network
 from utils.rollouts.epsilon_greedy import EpsilonGreedy
 from utils.rollouts.stepper import Observation
@@ -89,7 +88,10 @@ class DQNAgent(ReplayAgent):
         reason = why_not_compiled(self.policy, self.config)
         if reason is not None:
             return None, f"updates by torch ({reason})"
-        return CompiledDQN(self.policy, self.target, self.config), "compiled updates"
+        compiled = CompiledDQN(
+            self.policy, self.target, self.config, optimizer=self.optimizers["policy"]
+        )
+        return compiled, "compiled choices and updates"
 
     @override
     def build_explorer(self) -> EpsilonGreedy:
@@ -131,11 +133,8 @@ class DQNAgent(ReplayAgent):
         if self.compiled is None:
             super().make_updates(n_updates)
             return
-        set_learning_rate(self.optimizers["policy"], self.hyperparameters["policy_lr"])
         for batch in self._compiled_batches(n_updates):
-            rows, errors = self.compiled.update(
-                batch, optimizer=self.optimizers["policy"], hyperparameters=self.hyperparameters
-            )
+            rows, errors = self.compiled.update(batch, hyperparameters=self.hyperparameters)
             if batch.weight is not None:
                 self.source.buffer.update_priorities(batch.index, errors)
             self.log.add_rows(KEYS, rows)

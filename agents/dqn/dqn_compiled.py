@@ -24,6 +24,7 @@ from agents.dqn.dqn_compiled_kernels import (
 from utils.buffers import TransitionBatch
 from utils.compiled.flat_mlp import FlatAdam, FlatMLP
 from utils.compiled.torch_adam import adam_settings
+from utils.optimization import set_learning_rate
 from utils.policies import QNetwork
 from utils.rollouts.stepper import Observation
 
@@ -44,19 +45,29 @@ class CompiledDQN:
     and the next one the other.
     """
 
-    def __init__(self, policy: QNetwork, target: QNetwork, config: Any) -> None:
+    def __init__(
+        self,
+        policy: QNetwork,
+        target: QNetwork,
+        config: Any,
+        *,
+        optimizer: torch.optim.Optimizer,
+    ) -> None:
         """Move the numbers of both networks into flat memory; nothing is compiled yet.
 
         Args:
             policy: One for which `why_not_compiled` has nothing to say.
             target: A copy of it.
             config: Of the run.
+            optimizer: torch's Adam or AdamW of the policy.
         """
         is_relu = policy.settings.activation == "relu"
         self._policy = policy
         self._online = FlatMLP(linear_layers(policy), is_relu=is_relu)
         self._target = FlatMLP(linear_layers(target), is_relu=is_relu)
         self._adam = FlatAdam(self._online)
+        self._adam.bind(optimizer)
+        self._optimizer = optimizer
         self._gradient = self._online.new_memory()
         moves_always = config.target_update_timesteps is None
         self._settings = UpdateSettings(
@@ -80,15 +91,13 @@ class CompiledDQN:
         self,
         batch: TransitionBatch,
         *,
-        optimizer: torch.optim.Optimizer,
         hyperparameters: Mapping[str, float],
     ) -> tuple[Tensor, Tensor]:
         """Take one optimiser step for each batch of transitions.
 
         Args:
             batch: Of one or more batches one after another, on the CPU.
-            optimizer: torch's Adam or AdamW of the policy, with the learning rate set.
-            hyperparameters: `max_grad_norm`, if there is one.
+            hyperparameters: `policy_lr`, and `max_grad_norm`, if there is one.
 
         Returns:
             (U, 4) float64: loss, mean value, mean error and norm of the gradient of each update;
@@ -106,6 +115,8 @@ class CompiledDQN:
         )
         rows = np.empty((n_updates, 4))
         errors = np.empty(len(batch.reward), dtype=np.float32)
+        optimizer = self._optimizer
+        set_learning_rate(optimizer, hyperparameters["policy_lr"])
         n_before = self._adam.bind(optimizer)
         online = self._online
         run_compiled_updates(

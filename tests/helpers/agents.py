@@ -17,7 +17,8 @@ def make_agent(env_id: str, *, algo_id: str = "ppo", **changes: Any) -> BaseAgen
 
     Args:
         env_id: Gymnasium id, or the name of a class of `tests.helpers.envs`.
-        algo_id: "ppo" (rollouts of 8 steps, minibatches of 8, two passes) or "reinforce".
+        algo_id: "ppo" (rollouts of 8 steps, minibatches of 8, two passes), "dqn" (updates of 8 for
+            each timestep from the 16th on, epochs of 8 steps) or any other.
         changes: Settings that differ.
     """
     settings: dict[str, Any] = {
@@ -34,6 +35,13 @@ def make_agent(env_id: str, *, algo_id: str = "ppo", **changes: Any) -> BaseAgen
     }
     if algo_id == "ppo":
         settings |= {"n_steps": 8, "batch_size": 8, "n_epochs": 2}
+    if algo_id == "dqn":
+        settings |= {
+            "batch_size": 8,
+            "learning_starts_timesteps": 16,
+            "buffer_transitions": 64,
+            "steps_per_epoch": 8,
+        }
     return build_agent(config_from_dict(settings | changes))
 
 
@@ -51,7 +59,7 @@ def train_epochs(agent: BaseAgent, n_epochs: int) -> list[dict[str, float]]:
         agent.hyperparameters |= hyperparameters_at(
             agent.config, timesteps=agent.counters.timesteps
         )
-        agent.collect_rollout()
+        agent.begin_epoch()
         (batch,) = agent.source.loader
         agent.learn_from(batch.to(agent.compute_device))
         rows.append(agent.recorder.flush())

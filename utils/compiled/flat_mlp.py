@@ -74,8 +74,11 @@ class FlatAdam:
     def bind(self, optimizer: torch.optim.Optimizer) -> int:
         """Make the optimiser's state views of the flat memory; returns the steps taken so far.
 
-        Call it before each use: an optimiser that was loaded has tensors of its own.
+        Call it before each use: an optimiser that was loaded has tensors of its own. From then on
+        its own step is not the fused one, which takes memory with gaps for memory without.
         """
+        for group in optimizer.param_groups:
+            group["fused"] = False
         parameters = self._mlp.parameters
         for k, parameter in enumerate(parameters):
             state = optimizer.state[parameter]
