@@ -50,22 +50,27 @@ class Leaf:
         return observation[:, start : start + n]
 
 
-def observation_leaves(space: gym.Space, *, frame_stack: int) -> tuple[Leaf, ...]:
+def observation_leaves(
+    space: gym.Space, *, frame_stack: int, unstacked: tuple[str, ...] = ()
+) -> tuple[Leaf, ...]:
     """Return the leaves of a space, Dict keys in alphabetical order.
 
     Args:
         space: Single observation space; Dict spaces are flat.
         frame_stack: Frames that the vector environment joins along the first axis. In a Dict with
             pictures (uint8, three dimensions) only those are stacks, as the environment makes them.
+        unstacked: Keys of a Dict that hold no stacks whatever else does.
     """
     if not isinstance(space, gym.spaces.Dict):
         return (_leaf(SINGLE, space, frame_stack),)
     parts = {key: space[key] for key in sorted(space.spaces)}
     has_pictures = any(_is_picture(part) for part in parts.values())
-    return tuple(
-        _leaf(key, part, frame_stack if _is_picture(part) or not has_pictures else 1)
-        for key, part in parts.items()
-    )
+
+    def n_stacked(key: str, part: gym.Space) -> int:
+        is_stack = key not in unstacked and (_is_picture(part) or not has_pictures)
+        return frame_stack if is_stack else 1
+
+    return tuple(_leaf(key, part, n_stacked(key, part)) for key, part in parts.items())
 
 
 def part_of(observation: Any, key: str) -> Any:

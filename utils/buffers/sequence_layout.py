@@ -46,6 +46,8 @@ class SequenceLayout:
     """What a model remembers at each row, by name."""
     frame_stack: int = 1
     """Frames of an observation along its first axis; each is stored once."""
+    unstacked: tuple[str, ...] = ()
+    """Keys of a Dict that hold no stacks, such as an action mask."""
     priorities: Priorities | None = None
     """Prioritised sampling of sequences; None for uniform."""
 
@@ -71,7 +73,9 @@ class SequenceLayout:
     @property
     def leaves(self) -> tuple[Leaf, ...]:
         """Parts of an observation."""
-        return observation_leaves(self.observation_space, frame_stack=self.frame_stack)
+        return observation_leaves(
+            self.observation_space, frame_stack=self.frame_stack, unstacked=self.unstacked
+        )
 
     @property
     def action_shape(self) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from utils.buffers.priorities import PriorityIndex
 from utils.buffers.row_writes import RowWriter
 from utils.buffers.transition_batch import TransitionBatch
 from utils.buffers.transition_compiled import CompiledGather
-from utils.buffers.transition_gather import gather_on_device
+from utils.buffers.transition_gather import Geometry, gather_on_device
 from utils.buffers.transition_kernels import name_places
 from utils.buffers.transition_layout import TransitionLayout
 
@@ -45,8 +45,7 @@ class TransitionBuffer:
     that are held, and draws from nothing but the given generator; who owns that one saves it.
 
     Attributes:
-        n_step: Steps of the returns that batches hold. May be changed at any time.
-        gamma: Discount of a step. May be changed at any time.
+        geometry: What a gather on a device reads there.
     """
 
     def __init__(
@@ -69,7 +68,6 @@ class TransitionBuffer:
             ConfigError: The declared size exceeds the room that is left.
         """
         self.layout, self.place = layout, place or Place()
-        self.n_step, self.gamma = n_step, gamma
         self.place.check_room(layout.n_bytes, what=f"a buffer of {layout.capacity:,} transitions")
         n_envs, self._n_rows, self._n_steps = layout.n_envs, layout.n_rows, layout.n_steps
         allocate = self.place.allocate
@@ -104,6 +102,10 @@ class TransitionBuffer:
         self._step_of_final = np.zeros(layout.n_final_slots, np.int64)
         self._first = self._head = self._tail = layout.frame_stack - 1
         self._n_finals = 0
+        self._n_step, self._gamma = n_step, gamma
+        self.geometry = Geometry(
+            head=self._head, gamma=gamma, n_step=n_step, device=self.place.device
+        )
         self._has_begun = False
         self._has_warned = False
 
@@ -111,6 +113,27 @@ class TransitionBuffer:
     def nbytes_declared(self) -> int:
         """Bytes that the buffer takes once it is full."""
         return self.layout.n_bytes
+
+    @property
+    def n_step(self) -> int:
+        """Steps of the returns that batches hold; may be changed at any time."""
+        return self._n_step
+
+    @n_step.setter
+    def n_step(self, n_step: int) -> None:
+        self._n_step = n_step
+        self.geometry.set_discount(self._gamma, n_step)
+
+    @property
+    def gamma(self) -> float:
+        """Discount of a step; may be changed at any time."""
+        return self._gamma
+
+    @gamma.setter
+    def gamma(self, gamma: float) -> None:
+        if gamma != self._gamma:
+            self._gamma = gamma
+            self.geometry.set_discount(gamma, self._n_step)
 
     @property
     def capacity(self) -> int:
@@ -168,7 +191,7 @@ class TransitionBuffer:
             self._ending_writer.write((row, ended), np.where(truncated[ended], -places, places))
         if self.priorities is not None:
             self.priorities.admit(*self._row_slots(self._head))
-        self._head += 1
+        self._set_head(self._head + 1)
         self._drop_before(self._head - self._n_steps)
         for key, store in self.frames.items():
             store.write_newest(self._head, part_of(next_observation, key))
@@ -221,6 +244,11 @@ class TransitionBuffer:
                 slots, part_of(observation, key), environments, are_frames=are_frames
             )
         return slots + 1
+
+    def _set_head(self, head: int) -> None:
+        self._head = head
+        if self._compiled is None:
+            self.geometry.head.fill_(head)
 
     def _drop_before(self, step: int) -> None:
         """Let nothing be drawn that lies before a step."""
@@ -308,7 +336,7 @@ class TransitionBuffer:
         index = index.to(self.place.device)
         if self._compiled is None:
             return gather_on_device(self, index)
-        return self._compiled(index, head=self._head, gamma=self.gamma, n_step=self.n_step)
+        return self._compiled(index, head=self._head, powers=self.geometry.powers)
 
     @property
     def head(self) -> int:
@@ -337,7 +365,8 @@ class TransitionBuffer:
         return counters
 
     def _restore_counters(self, counters: dict[str, Any]) -> None:
-        self._head, self._tail = counters["head"], counters["tail"]
+        self._set_head(counters["head"])
+        self._tail = counters["tail"]
         self._n_finals = counters["n_finals"]
         if self.priorities is not None:
             self.priorities.highest.fill_(counters["highest_priority"])

@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from utils.buffers.discounts import discount_powers
 from utils.buffers.frame_store import FrameStore
 from utils.buffers.observation_leaves import assemble
 from utils.buffers.transition_batch import TransitionBatch
@@ -46,10 +45,15 @@ class CompiledGather:
             dtype=np.int64,
         )
         self._action_bytes = action[0, 0].numel() * action.element_size()
-        self._powers: tuple[tuple[float, int], np.ndarray] = ((0.0, 0), np.ones(1))
 
-    def __call__(self, index: Tensor, *, head: int, gamma: float, n_step: int) -> TransitionBatch:
-        """Pick transitions by name; see `TransitionBuffer.gather`."""
+    def __call__(self, index: Tensor, *, head: int, powers: Tensor) -> TransitionBatch:
+        """Pick transitions by name; see `TransitionBuffer.gather`.
+
+        Args:
+            index: (B,) int64 names.
+            head: Number of the vector step that comes next.
+            powers: (n + 1,) float64, gamma^0 to gamma^n.
+        """
         n = len(index)
         action = torch.empty((n, *self._action.shape[2:]), dtype=self._action.dtype)
         outcome = torch.empty((2, n))
@@ -65,7 +69,7 @@ class CompiledGather:
             self._n_envs,
             self._n_rows,
             head,
-            self._find_powers(gamma, n_step),
+            powers.numpy(),
             self._rewards,
             self._endings,
             outcome.numpy(),
@@ -86,8 +90,3 @@ class CompiledGather:
             truncated=truncated,
             index=index,
         )
-
-    def _find_powers(self, gamma: float, n_step: int) -> np.ndarray:
-        if self._powers[0] != (gamma, n_step):
-            self._powers = ((gamma, n_step), np.array(discount_powers(gamma, n_step)))
-        return self._powers[1]

@@ -15,8 +15,33 @@ if TYPE_CHECKING:
     from utils.buffers.transition_buffer import TransitionBuffer
 
 
+class Geometry:
+    """What a gather on a device needs to know besides the arrays, kept there.
+
+    Attributes:
+        head: () int64, number of the vector step that comes next.
+        powers: (n_step + 1,) float64, gamma^0 to gamma^n.
+    """
+
+    def __init__(self, *, head: int, gamma: float, n_step: int, device: torch.device) -> None:
+        """Allocate the numbers."""
+        self.head = torch.tensor(head, device=device)
+        self.powers = torch.empty(0, dtype=torch.float64, device=device)
+        self.set_discount(gamma, n_step)
+
+    def set_discount(self, gamma: float, n_step: int) -> None:
+        """Write the powers of a discount, in place unless their number changed."""
+        powers = torch.tensor(discount_powers(gamma, n_step), dtype=torch.float64)
+        if len(self.powers) != len(powers):
+            self.powers = torch.empty_like(powers, device=self.powers.device)
+        self.powers.copy_(powers)
+
+
 def gather_on_device(buffer: TransitionBuffer, index: Tensor) -> TransitionBatch:
     """Pick transitions by name.
+
+    All that changes between two calls lies on the device, so that a CUDA graph can hold the call;
+    only `n_step` is fixed in it.
 
     Args:
         buffer: Its arrays lie on the device of `index`.
@@ -29,7 +54,7 @@ def gather_on_device(buffer: TransitionBuffer, index: Tensor) -> TransitionBatch
     def slot(at: Tensor) -> Tensor:
         return at % n_rows * n_envs + env
 
-    powers = discount_powers(buffer.gamma, buffer.n_step)
+    head, powers = buffer.geometry.head, buffer.geometry.powers
     total = torch.zeros(len(index), dtype=torch.float64, device=index.device)
     last = step
     end = torch.zeros(len(index), dtype=torch.int32, device=index.device)
@@ -39,9 +64,8 @@ def gather_on_device(buffer: TransitionBuffer, index: Tensor) -> TransitionBatch
         total += torch.where(goes_on, powers[i] * reward[place].double(), 0.0)
         end = torch.where(goes_on, ending[place], end)
         last = torch.where(goes_on, step + i, last)
-        goes_on = goes_on & (end == 0) & (step + i + 1 < buffer.head)
-    table = torch.tensor(powers[1:], dtype=torch.float64, device=index.device)
-    discount = torch.where(end > 0, 0.0, table[last - step])
+        goes_on = goes_on & (end == 0) & (step + i + 1 < head)
+    discount = torch.where(end > 0, 0.0, powers[last - step + 1])
     final = n_rows * n_envs + end.abs().long() - 1
     return TransitionBatch(
         observation=_observation(buffer, step, slot(step), env, is_next=False),

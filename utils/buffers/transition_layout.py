@@ -30,6 +30,8 @@ class TransitionLayout:
     """Single action space; says shape and dtype of stored actions."""
     frame_stack: int = 1
     """Frames of an observation along its first axis; each is stored once."""
+    unstacked: tuple[str, ...] = ()
+    """Keys of a Dict that hold no stacks, such as an action mask."""
     n_finals: int | None = None
     """Final observations that are kept beside the others. Should more episodes end within the
     capacity, the oldest transitions go early, and a warning says so. None for as many as there can
@@ -55,7 +57,9 @@ class TransitionLayout:
     @property
     def leaves(self) -> tuple[Leaf, ...]:
         """Parts of an observation."""
-        return observation_leaves(self.observation_space, frame_stack=self.frame_stack)
+        return observation_leaves(
+            self.observation_space, frame_stack=self.frame_stack, unstacked=self.unstacked
+        )
 
     @property
     def action_shape(self) -> tuple[int, ...]:

@@ -88,6 +88,7 @@ def compare(buffer: TransitionBuffer, slow: SlowReplay, *, n_step: int, gamma: f
     """Compare everything that is held with what the lists say."""
     names = all_names(buffer)
     first = buffer.head - len(slow.steps[0])
+    buffer.geometry.head.fill_(buffer.head)  # as it is where compiled code is out of reach
     for batch in (buffer.gather(names), gather_on_device(buffer, names.to(buffer.place.device))):
         batch = to_cpu(batch)
         assert batch.index.tolist() == names.tolist()
@@ -266,6 +267,36 @@ def test_stacks_show_no_frame_of_another_episode() -> None:
     assert batch.next_observation[4].tolist() == [9, 9, 9, 10]
     frames = buffer.frames[""].flat
     assert frames.shape[1] == 1, "a frame is stored once"
+
+
+def test_a_mask_beside_stacked_vectors_is_no_stack() -> None:
+    parts = {
+        "observation": gym.spaces.Box(-1, 1, (6,), np.float32),
+        "action_mask": gym.spaces.Box(0, 1, (4,), np.uint8),
+    }
+    layout = TransitionLayout(
+        capacity=10,
+        n_envs=1,
+        observation_space=gym.spaces.Dict(parts),
+        action_space=gym.spaces.Discrete(4),
+        frame_stack=2,
+        unstacked=("action_mask",),
+    )
+    assert {leaf.key: leaf.n_stacked for leaf in layout.leaves} == {
+        "action_mask": 1,
+        "observation": 2,
+    }
+
+
+def test_a_changed_discount_counts_at_once() -> None:
+    buffer = fill_from(CountingVectorEnv((None,)), n_steps=6, n_step=3)
+    index = torch.tensor([0])
+    table = buffer.geometry.powers
+    buffer.gamma = 0.5
+    assert buffer.gather(index).reward.item() == 1.75
+    assert buffer.geometry.powers is table, "in place, where a CUDA graph reads it"
+    buffer.n_step = 2
+    assert (buffer.gather(index).reward.item(), buffer.gather(index).discount.item()) == (1.5, 0.25)
 
 
 def test_a_run_that_begins_amid_an_episode_keeps_its_older_frames() -> None:
