@@ -42,7 +42,7 @@ def export_policy(
 
     Args:
         config: Of the run.
-        policy: In evaluation mode, on the CPU; see `ExportablePolicy`.
+        policy: In evaluation mode, on the CPU; see `PolicyProgram`.
         env: Built from the config; played for observations to compare on.
         format: "onnx" or "torch-export".
         timesteps: How long the policy was trained, to tell.

@@ -123,5 +123,7 @@ def _difference(ours: np.ndarray, theirs: np.ndarray) -> float:
         return float("inf")
     if theirs.dtype.kind != "f":
         return 0.0 if np.array_equal(ours, theirs) else float("inf")
-    size = np.maximum(np.abs(theirs.astype(np.float64)), 1.0)
-    return float(np.max(np.abs(ours.astype(np.float64) - theirs) / size, initial=0.0))
+    differs = ours != theirs  # a forbidden action's value is minus infinity in both
+    ours, theirs = ours[differs].astype(np.float64), theirs[differs].astype(np.float64)
+    size = np.where(np.isfinite(theirs), np.maximum(np.abs(theirs), 1.0), 1.0)
+    return float(np.max(np.abs(ours - theirs) / size, initial=0.0))

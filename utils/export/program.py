@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import gymnasium as gym
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from utils.errors import UserError
+from utils.policies import Policy
+from utils.policies.random_policy import RandomPolicy
 
 Observation = Tensor | dict[str, Tensor]
 Named = dict[str, Tensor]
@@ -18,27 +18,6 @@ OBSERVATION = "observation"
 MASK = "action_mask"
 STATE = "state"
 NEXT_STATE = "next_state"
-
-
-class ExportablePolicy(Protocol):
-    """What the policy of an algorithm offers so that it can be exported: an `nn.Module` with this.
-
-    `export_outputs` holds no branch that depends on values and draws no random numbers.
-    """
-
-    has_masks: bool
-    has_memory: bool
-
-    def normalize(self, observation: Observation) -> Observation:
-        """Return raw observations (B, ...) as the other methods read them."""
-
-    def initial_state(self, n: int) -> Tensor | None:
-        """Return the memory of n environments at the start of an episode; None without one."""
-
-    def export_outputs(
-        self, observation: Observation, *, mask: Tensor | None, state: Tensor | None
-    ) -> Named:
-        """Return `action` as `act` chooses it greedily, what else is known of it, and `state`."""
 
 
 class PolicyProgram(nn.Module):
@@ -52,15 +31,17 @@ class PolicyProgram(nn.Module):
     with a memory.
     """
 
-    def __init__(self, policy: ExportablePolicy, action_space: gym.Space) -> None:
+    def __init__(self, policy: Policy, action_space: gym.Space) -> None:
         """Wrap a policy in evaluation mode.
 
+        Its `export_outputs` is traced: no branch in it may depend on values, and it draws nothing.
+
         Raises:
-            UserError: The policy offers no export.
+            UserError: The policy draws its actions evenly: there is nothing to export.
         """
         super().__init__()
-        if not hasattr(policy, "export_outputs"):
-            raise UserError(f"a {type(policy).__name__} cannot be exported")
+        if isinstance(policy, RandomPolicy):
+            raise UserError("a policy that draws its actions evenly has nothing to export")
         self.policy = policy
         self.to_environment = EnvironmentAction(action_space)
 

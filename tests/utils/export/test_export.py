@@ -7,10 +7,14 @@ import torch
 
 from agents import agent_class
 from tests.helpers.played_runs import make_config
+from utils.errors import UserError
 from utils.export.export import describe_export, export_policy
 from utils.export.parity import ParityError, check_parity
 from utils.export.program import EnvironmentAction, PolicyProgram
 from utils.playback.environment import build_playback_env
+from utils.policies import QNetwork, QNetworkSettings
+from utils.policies.continuous_actor import ContinuousActorSettings, SquashedNormalActor
+from utils.policies.random_policy import RandomPolicy
 from utils.spaces import ActionAdapter
 
 DRAWN = "tests.helpers.space_envs:Drawn-v0"
@@ -78,6 +82,51 @@ def test_onnx_equals_torch(name):
 def test_torch_export_equals_torch(name):
     made, _ = export(name, form="torch-export")
     assert made.report.n == 1000
+    assert max(made.report.differences.values()) <= 1e-5
+
+
+def build_masked_q_network(env):
+    settings = QNetworkSettings(
+        hidden_dims=(8, 8),
+        activation="relu",
+        orthogonal_init=True,
+        feature_dim=8,
+        action_masks=True,
+        dueling=True,
+        noisy_std=0.5,
+        atoms=(-2.0, 9.0, 11),
+    )
+    return QNetwork(env.single_observation_space, 5, settings)
+
+
+def build_squashed_normal(env):
+    settings = ContinuousActorSettings(
+        algorithm="sac",
+        hidden_dims=(8,),
+        activation="relu",
+        orthogonal_init=False,
+        feature_dim=8,
+        normalize_obs="static",
+    )
+    return SquashedNormalActor(env.single_observation_space, env.single_action_space, settings)
+
+
+@pytest.mark.parametrize(
+    ("build", "changes", "told"),
+    [
+        (build_masked_q_network, {"env_id": MASKED, "action_masks": True}, "q_values"),
+        (build_squashed_normal, {"env_kwargs": {"acts": "box"}}, "action_std"),
+    ],
+)
+def test_policies_of_other_algorithms_are_exported_alike(build, changes, told):
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+    config = make_config(**({"env_id": DRAWN} | changes))
+    env = build_playback_env(config, render_mode=None)
+    torch.manual_seed(0)
+    made = export_policy(config, build(env).eval(), env, format="onnx", timesteps=0)
+    env.close()
+    assert {"action", told} <= made.report.differences.keys()
     assert max(made.report.differences.values()) <= 1e-5
 
 
@@ -193,10 +242,26 @@ def test_a_difference_is_refused_by_name():
         check_parity(run(float("nan")), inputs, expected)
 
 
-def test_a_policy_that_offers_no_export_is_a_users_error():
-    with pytest.raises(Exception, match="a Linear cannot be exported") as caught:
-        PolicyProgram(torch.nn.Linear(1, 1), gym.spaces.Discrete(2))
-    assert caught.value.exit_code == 2
+def test_equal_infinities_are_equal():
+    inputs = {"observation": torch.zeros(2, 3)}
+    expected = {"q_values": np.array([-np.inf, 1.0], np.float32)}
+
+    def check(*values):
+        run = iter(values)
+        return check_parity(
+            lambda _: {"q_values": np.array([next(run)], np.float32)}, inputs, expected
+        )
+
+    # the first batch has one row, the second the other
+    assert check(-np.inf, 1.0).differences == {"q_values": 0.0}
+    with pytest.raises(ParityError, match="q_values by inf"):
+        check(1.0, 1.0)
+
+
+def test_a_policy_that_only_draws_has_nothing_to_export():
+    space = gym.spaces.Discrete(2)
+    with pytest.raises(UserError, match="nothing to export"):
+        PolicyProgram(RandomPolicy(space, action_masks=False), space)
 
 
 def test_people_read_names_shapes_and_differences():
