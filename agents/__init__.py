@@ -15,6 +15,8 @@ AGENTS = {
     "dqn": "agents.dqn.dqn_agent:DQNAgent",
     "q_learning": "agents.q_learning.q_learning_agent:QLearningAgent",
     "random": "agents.random.random_agent:RandomAgent",
+    "sac": "agents.sac.sac_agent:SACAgent",
+    "td3": "agents.td3.td3_agent:TD3Agent",
 }
 
 

@@ -51,6 +51,8 @@ class ReplayBatch(NamedTuple):
     """(B, ...) what the n steps led to; the final observation where the episode ended."""
     next_mask: Tensor | None
     """(B, n) bool, which actions that allows; None without action masks."""
+    mask: Tensor | None
+    """(B, n) bool, which actions the observation allows; None without action masks."""
     weight: Tensor | None
     """(B,) importance weights of prioritised draws; None without."""
 
@@ -144,12 +146,13 @@ class ReplayAgent(BaseAgent):
 
     def prepare(self, batch: TransitionBatch) -> ReplayBatch:
         """Return a batch as losses read it."""
-        observation, following, next_mask = batch.observation, batch.next_observation, None
+        observation, following = batch.observation, batch.next_observation
+        mask = next_mask = None
         if self.policy.has_masks:
             is_dict = isinstance(self.train_env.single_observation_space, gym.spaces.Dict)
-            observation, _ = split_mask(observation, is_dict=is_dict)
+            observation, mask = split_mask(observation, is_dict=is_dict)
             following, next_mask = split_mask(following, is_dict=is_dict)
-            next_mask = next_mask.to(self.compute_device)
+            mask, next_mask = mask.to(self.compute_device), next_mask.to(self.compute_device)
         return ReplayBatch(
             self.policy.normalize(_to(observation, self.compute_device)),
             batch.action.to(self.compute_device),
@@ -157,6 +160,7 @@ class ReplayAgent(BaseAgent):
             batch.discount.to(self.compute_device),
             self.policy.normalize(_to(following, self.compute_device)),
             next_mask,
+            mask,
             None if batch.weight is None else batch.weight.to(self.compute_device),
         )
 

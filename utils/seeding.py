@@ -19,6 +19,7 @@ Stream = Literal[
     "exploration",
     "publish",
     "replay",
+    "learner",
 ]
 _STREAMS: dict[str, int] = {
     "train": 0,
@@ -31,6 +32,7 @@ _STREAMS: dict[str, int] = {
     "exploration": 7,
     "publish": 8,
     "replay": 9,
+    "learner": 10,
 }
 
 

@@ -8,6 +8,8 @@ from utils.config.algos import (
     QLearningConfig,
     RandomConfig,
     REINFORCEConfig,
+    SACConfig,
+    TD3Config,
 )
 from utils.config.catalog import CONFIG_DIR, list_configs
 from utils.config.loader import load_config
@@ -25,6 +27,8 @@ __all__ = [
     "DQNConfig",
     "QLearningConfig",
     "RandomConfig",
+    "SACConfig",
+    "TD3Config",
     "PolicyKwargs",
     "SpecConfig",
     "SpaceSpec",

@@ -58,6 +58,7 @@ PositiveInteger = Annotated[Integer, Ge(1)]
 NonNegativeInteger = Annotated[Integer, Ge(0)]
 Number = Annotated[float, Strict(), AllowInfNan(False)]
 PositiveNumber = Annotated[Number, Gt(0)]
+NonNegativeNumber = Annotated[Number, Ge(0)]
 UnitNumber = Annotated[Number, Ge(0), Le(1)]
 """A number in [0, 1]."""
 PlainMapping = Annotated[dict[str, Any], AfterValidator(_plain_mapping)]

@@ -6,6 +6,8 @@ from utils.config.algos.ppo import PPOConfig
 from utils.config.algos.q_learning import QLearningConfig
 from utils.config.algos.random import RandomConfig
 from utils.config.algos.reinforce import REINFORCEConfig
+from utils.config.algos.sac import SACConfig
+from utils.config.algos.td3 import TD3Config
 from utils.config.schema import Config
 
 CONFIG_CLASSES: dict[str, type[Config]] = {
@@ -14,6 +16,8 @@ CONFIG_CLASSES: dict[str, type[Config]] = {
     "dqn": DQNConfig,
     "q_learning": QLearningConfig,
     "random": RandomConfig,
+    "sac": SACConfig,
+    "td3": TD3Config,
 }
 
 __all__ = [
@@ -24,4 +28,6 @@ __all__ = [
     "QLearningConfig",
     "REINFORCEConfig",
     "RandomConfig",
+    "SACConfig",
+    "TD3Config",
 ]

@@ -1,0 +1,249 @@
+"""Soft actor-critic for continuous actions and for choices.
+
+Haarnoja et al. 2018, "Soft actor-critic algorithms and applications", algorithm 1; Christodoulou
+2019, "Soft actor-critic for discrete action settings", algorithm 1.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch
+from torch import Tensor
+from typing_extensions import override
+
+from agents.replay_agent import Learned, ReplayAgent, ReplayBatch
+from agents.sac.sac_dense import DenseSAC, why_not_dense
+from agents.sac.sac_losses import (
+    actor_loss,
+    actor_loss_of_choices,
+    critic_loss,
+    q_target,
+    soft_value,
+    soft_value_of_choices,
+    temperature_loss,
+)
+from utils.config import SACConfig
+from utils.errors import ConfigError
+from utils.models.critic_ensemble import CriticEnsemble
+from utils.models.dense_passes import fast_products
+from utils.models.temperature import Temperature
+from utils.optimization.averaging import move_towards_
+from utils.policies import ActorCritic, PolicySettings
+from utils.policies.continuous_actor import SquashedNormalActor, continuous_actor_settings
+from utils.policy_factory import build_policy
+from utils.rollouts.continuous_exploration import ContinuousExplorer, SampledChoices
+from utils.seeding import derive_seed
+
+
+class SACAgent(ReplayAgent):
+    """An actor, the critics whose lowest value it climbs, and the worth of its entropy."""
+
+    config: SACConfig
+    policy: SquashedNormalActor | ActorCritic
+
+    @staticmethod
+    @override
+    def build_models(
+        config: SACConfig, observation_space: gym.Space, action_space: gym.Space
+    ) -> SquashedNormalActor | ActorCritic:
+        if isinstance(action_space, gym.spaces.Box):
+            if config.action_masks:
+                raise ConfigError(
+                    f"'action_masks' has no effect on the action space {action_space}: only "
+                    "choices (Discrete) can be forbidden"
+                )
+            settings = continuous_actor_settings(config, algorithm="sac")
+            return SquashedNormalActor(observation_space, action_space, settings)
+        if not isinstance(action_space, gym.spaces.Discrete):
+            raise ConfigError(
+                f"sac acts in a Box or chooses in a Discrete space, and the action space is "
+                f"{action_space}: use ppo"
+            )
+        if config.exploration_correlation:
+            raise ConfigError(
+                f"'exploration_correlation' has no effect on the action space {action_space}: only "
+                "the noise of continuous actions can last"
+            )
+        kwargs = config.policy_kwargs
+        settings = PolicySettings(
+            hidden_dims=kwargs.hidden_dims,
+            activation=kwargs.activation,
+            orthogonal_init=kwargs.orthogonal_init,
+            share_trunk=False,
+            log_std_init=0.0,
+            feature_dim=kwargs.feature_dim,
+            normalize_obs=config.normalize_obs,
+            clip_obs=config.clip_obs,
+            has_critic=False,
+            action_masks=config.action_masks,
+            written=frozenset(kwargs.model_fields_set),
+        )
+        return build_policy(observation_space, action_space, settings)
+
+    @override
+    def build_learner(self) -> None:
+        super().build_learner()
+        config, env = self.config, self.train_env
+        kwargs, action_space = config.policy_kwargs, env.single_action_space
+        self.is_continuous = isinstance(action_space, gym.spaces.Box)
+        self.critic = CriticEnsemble(
+            env.single_observation_space,
+            n_critics=config.n_critics,
+            action_dim=int(np.prod(action_space.shape)) if self.is_continuous else 0,
+            output_dim=1 if self.is_continuous else int(action_space.n),
+            hidden_dims=kwargs.hidden_dims,
+            activation=kwargs.activation,
+            feature_dim=kwargs.feature_dim,
+            layer_norm=kwargs.critic_layer_norm,
+        ).to(self.compute_device)
+        self.target = copy.deepcopy(self.critic).requires_grad_(False)
+        is_learnt = config.ent_coef == "auto"
+        first = config.ent_coef_init if is_learnt else config.ent_coef
+        self.temperature = Temperature(first, is_learnt=is_learnt).to(self.compute_device)
+        self.target_entropy = entropy_to_keep(config.target_entropy, action_space)
+        self.networks |= {
+            "critic": self.critic,
+            "target": self.target,
+            "temperature": self.temperature,
+        }
+        self.optimizers["policy"] = self.new_optimizer(self.policy.parameters())
+        self.optimizers["critic"] = self.new_optimizer(self.critic.parameters())
+        if is_learnt:
+            self.optimizers["temperature"] = self.new_optimizer(self.temperature.parameters())
+        self.noise_generator = torch.Generator(device=self.compute_device)
+        self.noise_generator.manual_seed(derive_seed(config.seed, "learner"))
+        reason = why_not_dense(self)
+        self.dense = DenseSAC(self) if reason is None else None
+        self.path = "updates written out" if reason is None else f"updates by torch ({reason})"
+
+    @override
+    def build_explorer(self) -> ContinuousExplorer | SampledChoices:
+        seed = derive_seed(self.config.seed, "policy")
+        if isinstance(self.policy, SquashedNormalActor):
+            correlation = self.config.exploration_correlation
+            return ContinuousExplorer(self.policy, seed=seed, correlation=correlation)
+        return SampledChoices(self.policy, seed=seed, device=self.compute_device)
+
+    @override
+    def make_updates(self, n_updates: int) -> None:
+        with fast_products():
+            super().make_updates(n_updates)
+
+    @override
+    def learn(self, batch: ReplayBatch) -> Learned:
+        if self.dense is not None:
+            return Learned(*self.dense.learn(batch))
+        return self.learn_by_graph(batch)
+
+    def learn_by_graph(self, batch: ReplayBatch) -> Learned:
+        """Take the optimiser steps of one update, gradients by torch: the reference."""
+        # The critics learn first, and the actor climbs what they have become.
+        alpha = self.temperature().detach()
+        target = q_target(
+            reward=batch.reward, discount=batch.discount, next_value=self.next_value(batch, alpha)
+        )
+        q = self.q_of_batch(batch)
+        loss = critic_loss(q=q, target=target)
+        of_critic = (loss if batch.weight is None else loss * batch.weight).mean()
+        critic_norm = self.step_optimizer("critic", of_critic)
+        of_actor, entropy = self.actor_losses(batch, alpha)
+        actor_norm = self.step_optimizer("policy", of_actor.mean())
+        if "temperature" in self.optimizers:
+            of_temperature = temperature_loss(
+                log_alpha=self.temperature.log_alpha,
+                entropy=entropy,
+                target_entropy=self.target_entropy,
+            )
+            self.step_optimizer("temperature", of_temperature.mean())
+        move_towards_(self.target, self.critic, tau=self.config.target_tau)
+        metrics = {
+            "train/loss/critic": of_critic.detach(),
+            "train/loss/actor": of_actor.detach().mean(),
+            "train/sac/q_mean": q.detach().mean(),
+            "train/sac/entropy": entropy.mean(),
+            "train/sac/alpha": alpha,
+            "train/grad/critic": critic_norm,
+            "train/grad/actor": actor_norm,
+        }
+        error = (q.detach() - target).abs().mean(dim=0)
+        return Learned(metrics, error)
+
+    def next_value(self, batch: ReplayBatch, alpha: Tensor) -> Tensor:
+        """Return what the target critics say of the next observations, (B,), without gradient."""
+        seen = batch.next_observation
+        with torch.no_grad():
+            if isinstance(self.policy, SquashedNormalActor):
+                action, logprob = self.policy.sample(seen, self.draw_noise(len(batch.reward)))
+                return soft_value(q=self.target(seen, action), logprob=logprob, alpha=alpha)
+            (logits,), _ = self.policy(seen, mask=batch.next_mask)
+            logprob = logits.log_softmax(dim=1)
+            return soft_value_of_choices(q=self.target(seen), logprob=logprob, alpha=alpha)
+
+    def q_of_batch(self, batch: ReplayBatch) -> Tensor:
+        """Return what each critic says of the actions that were taken, (E, B)."""
+        if self.is_continuous:
+            return self.critic(batch.observation, batch.action.flatten(1))
+        q = self.critic(batch.observation)
+        index = batch.action.expand(len(q), -1).unsqueeze(2)
+        return q.gather(2, index).squeeze(2)
+
+    def actor_losses(self, batch: ReplayBatch, alpha: Tensor) -> tuple[Tensor, Tensor]:
+        """Return loss (B,) with a gradient to the actor, and its entropy (B,) without."""
+        if isinstance(self.policy, SquashedNormalActor):
+            noise = self.draw_noise(len(batch.reward))
+            action, logprob = self.policy.sample(batch.observation, noise)
+            self.critic.requires_grad_(False)  # the gradient passes through, and none stays
+            q = self.critic(batch.observation, action)
+            self.critic.requires_grad_(True)
+            return actor_loss(q=q, logprob=logprob, alpha=alpha), -logprob.detach()
+        (logits,), _ = self.policy(batch.observation, mask=batch.mask)
+        logprob = logits.log_softmax(dim=1)
+        with torch.no_grad():
+            q = self.critic(batch.observation)
+        entropy = -(logprob.exp() * logprob).sum(dim=1).detach()
+        return actor_loss_of_choices(q=q, logprob=logprob, alpha=alpha), entropy
+
+    def draw_noise(self, n: int) -> Tensor:
+        """Return standard normal noise for n actions, (n, A)."""
+        assert isinstance(self.policy, SquashedNormalActor)
+        size = self.policy.scale.size
+        return torch.randn((n, size), generator=self.noise_generator, device=self.compute_device)
+
+    @override
+    def describe_learning(self) -> list[str]:
+        config = self.config
+        how = (
+            f"temperature {config.ent_coef:g}, fixed"
+            if config.ent_coef != "auto"
+            else f"temperature from {config.ent_coef_init:g} on, learnt to keep an entropy of "
+            f"{self.target_entropy:.3g} nats"
+        )
+        return [*super().describe_learning(), how]
+
+    @override
+    def learner_state(self) -> dict[str, Any]:
+        return super().learner_state() | {"noise_generator": self.noise_generator.get_state()}
+
+    @override
+    def load_learner_state(self, state: dict[str, Any]) -> None:
+        super().load_learner_state(state)
+        if state["device"] == self.config.device:  # other devices draw other numbers
+            self.noise_generator.set_state(state["noise_generator"])
+
+
+def entropy_to_keep(setting: float | str, action_space: gym.Space) -> float:
+    """Return the target entropy in nats.
+
+    ``-A`` for A action dimensions (Haarnoja et al. 2018, appendix D), ``0.98 ln n`` for n choices
+    (Christodoulou 2019, section 4), unless a number is set.
+    """
+    if setting != "auto":
+        return float(setting)
+    if isinstance(action_space, gym.spaces.Discrete):
+        return 0.98 * math.log(int(action_space.n))
+    return -float(np.prod(action_space.shape))

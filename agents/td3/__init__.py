@@ -1,0 +1,1 @@
+"""Twin delayed deterministic policy gradient: an actor without randomness, two wary critics."""

@@ -1,0 +1,52 @@
+"""Actions of a bounded Box in units of [-1, 1], and back."""
+
+from __future__ import annotations
+
+import gymnasium as gym
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from utils.errors import ConfigError
+
+
+class ActionScale(nn.Module):
+    """The affine map between [-1, 1] in every dimension and the bounds of a Box.
+
+    Networks and replay buffers work in [-1, 1] and environments in their own units; this is the
+    one place where the two meet.
+    """
+
+    def __init__(self, space: gym.spaces.Box, *, algorithm: str) -> None:
+        """Read the bounds.
+
+        Args:
+            space: Single action space.
+            algorithm: Named where the space is refused.
+
+        Raises:
+            ConfigError: A bound that is infinite: nothing can be scaled to it.
+        """
+        super().__init__()
+        open_ends = ~(np.isfinite(space.low) & np.isfinite(space.high))
+        if open_ends.any():
+            places = ", ".join(str(i) for i in np.flatnonzero(open_ends.reshape(-1)))
+            raise ConfigError(
+                f"{algorithm} scales its actions to the bounds of the action space, and {space} "
+                f"has none in dimension {places}: use ppo, or a wrapper that bounds them"
+            )
+        self.shape = tuple(space.shape)
+        self.size = int(np.prod(space.shape))
+        low = torch.as_tensor(space.low, dtype=torch.float32)
+        high = torch.as_tensor(space.high, dtype=torch.float32)
+        self.register_buffer("low", low, persistent=False)
+        self.register_buffer("half_span", (high - low) / 2.0, persistent=False)
+
+    def to_env(self, action: Tensor) -> Tensor:
+        """Map (B, A) or (B, *shape) in [-1, 1] to (B, *shape) in the environment's units."""
+        shaped = action.reshape(action.shape[0], *self.shape)
+        return self.low + (shaped + 1.0) * self.half_span
+
+    def to_unit(self, action: Tensor) -> Tensor:
+        """Map (B, *shape) in the environment's units to the same shape in [-1, 1]."""
+        return (action - self.low) / self.half_span - 1.0
