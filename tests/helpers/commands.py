@@ -59,6 +59,7 @@ class Command:
         fault: str | None = None,
         reports: bool = False,
         environment: dict[str, str] | None = None,
+        terminal: str | None = None,
     ) -> None:
         """Start a command.
 
@@ -67,6 +68,7 @@ class Command:
             fault: What befalls it; see `tests.helpers.faults`.
             reports: Write the report of a finished run, which takes longer than a small run.
             environment: Variables that differ from this process's.
+            terminal: The terminal that it is in, reads from and writes to; files if None.
         """
         self._folder = Path(tempfile.mkdtemp(prefix="command-"))
         self._out, self._err = self._folder / "out", self._folder / "err"
@@ -75,8 +77,9 @@ class Command:
             "fault": fault,
             "reports": reports,
             "environment": environment or {},
-            "out": str(self._out),
-            "err": str(self._err),
+            "in": terminal or os.devnull,
+            "out": terminal or str(self._out),
+            "err": terminal or str(self._err),
         }
         self.pid: int = _ask(request)
 
@@ -84,10 +87,14 @@ class Command:
         """Send a signal to the command's process alone."""
         os.kill(self.pid, number)
 
+    def poll(self) -> int | None:
+        """Return the exit code, negative for a signal, once; None while it runs."""
+        return _ask({"poll": self.pid})
+
     def wait(self, seconds: float = LONGEST_SECONDS) -> Finished:
         """Wait for the end; a command that takes longer is killed and fails the test."""
         deadline = time.monotonic() + seconds
-        while (code := _ask({"poll": self.pid})) is None:
+        while (code := self.poll()) is None:
             if time.monotonic() > deadline:
                 os.killpg(self.pid, signal.SIGKILL)
                 raise AssertionError(f"no end after {seconds} s: {self._err.read_text()}")

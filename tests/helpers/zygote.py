@@ -58,7 +58,8 @@ def _become(request: dict[str, Any]) -> NoReturn:
     os.setsid()
     os.environ.update(request["environment"])
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    for descriptor, path in ((0, os.devnull), (1, request["out"]), (2, request["err"])):
+    # The first terminal that the leader of a session opens is its own.
+    for descriptor, path in ((0, request["in"]), (1, request["out"]), (2, request["err"])):
         opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
         os.dup2(opened, descriptor)
         os.close(opened)
