@@ -90,6 +90,8 @@ class MonitorApp(App[None]):
         """
         super().__init__()
         self.overview = RunsOverview(runs_dir)
+        self._texts: dict[str, Text] = {}
+        self._n_ticks = 0
         self.watch_run(run)
 
     def watch_run(self, run: Run) -> None:
@@ -116,11 +118,20 @@ class MonitorApp(App[None]):
         self.query_one(MetricsTable).focus()
         self.refresh_runs()
         self.refresh_view()
-        self.set_interval(_REFRESH_SECONDS, self.refresh_view)
+        self.set_interval(_REFRESH_SECONDS, self._tick)
         self.set_interval(_RUNS_SECONDS, self.refresh_runs)
 
-    def refresh_view(self) -> None:
-        """Read what is new of the run, and show it."""
+    def _tick(self) -> None:
+        """Look again; the table, which is most of the work, takes its turn every second time."""
+        self._n_ticks += 1
+        self.refresh_view(draws_metrics=self._n_ticks % 2 == 0)
+
+    def refresh_view(self, *, draws_metrics: bool = True) -> None:
+        """Read what is new of the run, and show it.
+
+        Args:
+            draws_metrics: Show table and curves, too.
+        """
         view = self.run_view
         self._note_answers(view.refresh(patience_seconds=_PATIENCE_SECONDS))
         troubles = find_troubles(view)
@@ -128,7 +139,8 @@ class MonitorApp(App[None]):
         text = troubles_text(troubles, width=self.size.width - 2, height=self.size.height // 6)
         self._show("#troubles", text)
         self.query_one("#troubles").display = bool(troubles)
-        self._show_metrics({trouble.key for trouble in troubles if trouble.key})
+        if draws_metrics:
+            self._show_metrics({trouble.key for trouble in troubles if trouble.key})
         log = self.query_one("#log", Static)
         self._show("#log", log_text(view, height=max(1, log.size.height)))
         self._show_requests()
@@ -247,4 +259,9 @@ class MonitorApp(App[None]):
         self.query_one("#requests").display = bool(self.requests)
 
     def _show(self, selector: str, text: Text) -> None:
-        self.query_one(selector, Static).update(text)
+        """Show a text; what stays the same is not drawn, and what is as high moves nothing."""
+        before = self._texts.get(selector)
+        if text != before:
+            self._texts[selector] = text
+            is_as_high = before is not None and text.plain.count("\n") == before.plain.count("\n")
+            self.query_one(selector, Static).update(text, layout=not is_as_high)

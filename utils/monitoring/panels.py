@@ -118,7 +118,7 @@ class CurvesPanel(Static):
             first = height * index // len(keys)
             n_lines = height * (index + 1) // len(keys) - first
             self._add_chart(text, view, key, index, n_lines)
-        self.update(text)
+        self.update(text, layout=False)
 
     def _add_chart(self, text: Text, view: RunView, key: str, index: int, n_lines: int) -> None:
         spec, series = view.spec.metric(key), view.series[key]
