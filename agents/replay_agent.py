@@ -20,6 +20,7 @@ from utils.checkpoints.pointers import follow
 from utils.config import OffPolicyConfig
 from utils.dataloaders import HookBatch, ReplaySource, Round
 from utils.dataloaders.replay_source import split_mask
+from utils.models.dense_passes import fast_products
 from utils.optimization import build_optimizer, clip_and_step, set_learning_rate
 from utils.rollouts.experience_collector import Explorer
 from utils.schedules import schedule_value
@@ -137,12 +138,13 @@ class ReplayAgent(BaseAgent):
             set_learning_rate(optimizer, self.hyperparameters["policy_lr"])
         is_prioritized = self.config.prioritized_replay
         beta = self.hyperparameters["importance_exponent"] if is_prioritized else None
-        for _ in range(n_updates):
-            batch = self.source.sample(beta=beta)
-            learned = self.learn(self.prepare(batch))
-            if is_prioritized and learned.error is not None:
-                self.source.buffer.update_priorities(batch.index, learned.error)
-            self.log.add(learned.metrics)
+        with fast_products():
+            for _ in range(n_updates):
+                batch = self.source.sample(beta=beta)
+                learned = self.learn(self.prepare(batch))
+                if is_prioritized and learned.error is not None:
+                    self.source.buffer.update_priorities(batch.index, learned.error)
+                self.log.add(learned.metrics)
 
     def prepare(self, batch: TransitionBatch) -> ReplayBatch:
         """Return a batch as losses read it."""

@@ -13,7 +13,7 @@ from utils.phases import COLLECT, PhaseScheduler, PhaseSpec, UpdateBudget
 from utils.policies import Policy
 from utils.rollouts.experience_collector import ExperienceCollector, Explorer
 from utils.seeding import derive_seed
-from utils.vector_envs.action_mask import mask_width
+from utils.vector_envs.action_mask import ACTION_MASK, mask_width
 
 
 def build_replay_source(
@@ -81,6 +81,7 @@ def build_transition_buffer(
         observation_space=stored_space(env.single_observation_space, mask_width=width),
         action_space=env.single_action_space,
         frame_stack=config.frame_stack,
+        unstacked=(ACTION_MASK,),
         priorities=(
             Priorities(alpha=config.priority_exponent) if config.prioritized_replay else None
         ),

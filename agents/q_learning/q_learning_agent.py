@@ -96,7 +96,6 @@ class QLearningAgent(BaseAgent):
         seen_states = is_seen.any(dim=1)
         record("train/q_learning/q_mean", float(self.policy.q[seen_states].amax(dim=1).mean()))
         record("train/q_learning/visited_fraction", float(is_seen.double().mean()))
-        record("train/q_learning/epsilon", self.epsilon_at(self.counters.timesteps))
         record("train/time/rollout_seconds", time.perf_counter() - started)
         self.finish_epoch()
 

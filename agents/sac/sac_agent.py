@@ -30,7 +30,6 @@ from agents.sac.sac_losses import (
 from utils.config import SACConfig
 from utils.errors import ConfigError
 from utils.models.critic_ensemble import CriticEnsemble
-from utils.models.dense_passes import fast_products
 from utils.models.temperature import Temperature
 from utils.optimization.averaging import move_towards_
 from utils.policies import ActorCritic, PolicySettings
@@ -128,11 +127,6 @@ class SACAgent(ReplayAgent):
             correlation = self.config.exploration_correlation
             return ContinuousExplorer(self.policy, seed=seed, correlation=correlation)
         return SampledChoices(self.policy, seed=seed, device=self.compute_device)
-
-    @override
-    def make_updates(self, n_updates: int) -> None:
-        with fast_products():
-            super().make_updates(n_updates)
 
     @override
     def learn(self, batch: ReplayBatch) -> Learned:

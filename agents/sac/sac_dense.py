@@ -53,7 +53,9 @@ class DenseSAC:
         self._next_actor = DensePasses(weights, biases, **shape)
         self._actor = DensePasses(weights, biases, **shape)
         self._critic, self._target = (
-            DensePasses([w.detach() for w in net.weights], [b.detach() for b in net.biases], **shape)
+            DensePasses(
+                [w.detach() for w in net.weights], [b.detach() for b in net.biases], **shape
+            )
             for net in (agent.critic, agent.target)
         )
         self._actor_parameters = _with_gradients(

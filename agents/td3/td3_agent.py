@@ -1,6 +1,7 @@
 """Twin delayed deep deterministic policy gradient.
 
-Fujimoto et al. 2018, "Addressing function approximation error in actor-critic methods", algorithm 1.
+Fujimoto et al. 2018, "Addressing function approximation error in actor-critic methods",
+algorithm 1.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import gymnasium as gym
@@ -54,7 +55,7 @@ class CriticEnsemble(nn.Module):
         widths = [self.encoder.output_dim + action_dim, *hidden_dims, output_dim]
         self.weights = nn.ParameterList()
         self.biases = nn.ParameterList()
-        for width_in, width_out in zip(widths[:-1], widths[1:], strict=True):
+        for width_in, width_out in itertools.pairwise(widths):
             layers = [nn.Linear(width_in, width_out) for _ in range(n_critics)]
             weight = torch.stack([layer.weight.detach().T for layer in layers])
             bias = torch.stack([layer.bias.detach() for layer in layers])
@@ -62,7 +63,9 @@ class CriticEnsemble(nn.Module):
             self.biases.append(nn.Parameter(bias.unsqueeze(1)))
         self.norms = nn.ParameterList()
         if layer_norm:
-            self.norms.extend(nn.Parameter(torch.ones(n_critics, 1, width)) for width in hidden_dims)
+            self.norms.extend(
+                nn.Parameter(torch.ones(n_critics, 1, width)) for width in hidden_dims
+            )
 
     def forward(self, observation: Observation, action: Tensor | None = None) -> Tensor:
         """Return the value of each action by each critic.

@@ -18,7 +18,7 @@ _AGREEMENT = 1e-6
 
 
 class DensePasses:
-    """One network, or E of one shape side by side: hidden layers with ReLU or tanh, then a last one.
+    """One network, or E of one shape side by side, with ReLU or tanh between the layers.
 
     Results lie in memory of this object and are valid until the same pass is made again.
     """
@@ -102,7 +102,9 @@ class DensePasses:
 
 def linear_layers(*modules: nn.Module) -> list[nn.Linear]:
     """Return the linear layers of some modules, in order."""
-    return [layer for module in modules for layer in module.modules() if isinstance(layer, nn.Linear)]
+    return [
+        layer for module in modules for layer in module.modules() if isinstance(layer, nn.Linear)
+    ]
 
 
 @contextmanager
