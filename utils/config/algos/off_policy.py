@@ -20,7 +20,7 @@ from utils.config.problems import Problem
 from utils.config.schedule_spec import OptionalPositiveScheduleField, UnitScheduleField
 from utils.config.schema import Config
 from utils.config.validate import COMMON_EFFECT_RULES, EffectRule
-from utils.schedules import ScheduleSpec
+from utils.schedules import Schedulable, ScheduleSpec
 
 OFF_POLICY_EFFECT_RULES = (
     *COMMON_EFFECT_RULES,
@@ -107,6 +107,14 @@ class OffPolicyConfig(Config):
     EFFECT_RULES: ClassVar[tuple[EffectRule, ...]] = OFF_POLICY_EFFECT_RULES
     UPDATE_HOOKS: ClassVar[tuple[str, ...]] = ("update",)
     """Names of the work that a phase of this algorithm may ask for beside collect and evaluate."""
+
+    @property
+    def hyperparameters(self) -> dict[str, Schedulable]:
+        """The settings that may follow a schedule and are read, by name."""
+        values = super().hyperparameters
+        if not self.prioritized_replay:
+            del values["importance_exponent"]
+        return values
 
     @property
     def exact_replay_ratio(self) -> Fraction:

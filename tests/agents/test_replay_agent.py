@@ -1,0 +1,224 @@
+"""The life of an agent that learns from a replay buffer."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from lightning.pytorch import Callback
+
+from tests.helpers.agents import begin, make_agent, train_epochs
+from tests.helpers.saved_states import all_finite, state_differences
+from trainer_callbacks import HyperparameterScheduler
+from utils.checkpoints import load_checkpoint, save_checkpoint
+from utils.errors import DivergedError, RunFailedError
+from utils.metrics import Counters
+from utils.trainer_factory import build_trainer
+
+RAINBOW = {
+    "prioritized_replay": True,
+    "n_step": 3,
+    "dueling": True,
+    "noisy": True,
+    "distribution": "c51",
+    "v_min": 0.0,
+    "v_max": 20.0,
+    "n_atoms": 11,
+}
+
+
+def make(env_id: str = "CartPole-v1", **changes):
+    return make_agent(env_id, algo_id="dqn", **changes)
+
+
+def timeless(rows):
+    return [{key: v for key, v in row.items() if "/time/" not in key} for row in rows]
+
+
+def test_counters_count_what_was_done() -> None:
+    agent = make("Counting", env_kwargs={"length": 5}, max_timesteps=1000)
+    train_epochs(agent, 3)
+    # 24 vector steps of 2 environments; an update for each timestep after the 16th.
+    assert agent.counters == Counters(epoch=3, timesteps=48, vec_steps=24, updates=32, episodes=8)
+
+
+def test_metrics_without_a_value_are_absent_and_all_are_numbers() -> None:
+    rows = train_epochs(make("Counting", env_kwargs={"length": 12}, max_timesteps=1000), 3)
+    assert "train/loss/total" not in rows[0]
+    assert "train/roll/ep_rew_mean" not in rows[0]
+    assert rows[1]["train/roll/ep_rew_mean"] == 12
+    assert {"train/loss/total", "train/dqn/q_mean", "train/dqn/td_error"} <= rows[2].keys()
+    assert rows[2]["train/replay/n_transitions"] == 48
+    assert all_finite(rows)
+
+
+@pytest.mark.parametrize("settings", [{}, RAINBOW], ids=["dqn", "rainbow"])
+def test_lightning_trains_what_a_bare_loop_trains(settings) -> None:
+    class StopAfter(Callback):
+        rows: list[dict[str, float]] = []  # noqa: RUF012 - emptied below
+
+        def on_train_epoch_end(self, trainer, pl_module):
+            self.rows.append(pl_module.recorder.flush())
+            if pl_module.counters.epoch == 3:
+                pl_module.request_stop("enough")
+
+    bare = make(max_timesteps=1000, **settings)
+    rows = train_epochs(bare, 3)
+    driven = make(max_timesteps=1000, **settings)
+    stop = StopAfter()
+    stop.rows.clear()
+    build_trainer(device="cpu", callbacks=[HyperparameterScheduler(), stop]).fit(driven)
+    assert driven.counters == bare.counters
+    assert state_differences(driven.checkpoint_state(), bare.checkpoint_state()) == []
+    assert timeless(stop.rows) == timeless(rows)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"normalize_obs": "rolling"},
+        RAINBOW,
+        {"target_update_timesteps": None, "target_tau": 0.01, "vectorization": "sync"},
+        {"env_id": "FrozenLake-v1", "double": False},
+    ],
+    ids=["dqn", "rainbow", "soft", "one-hot"],
+)
+def test_a_saved_state_goes_on_as_if_it_had_never_stopped(settings, tmp_path) -> None:
+    settings = dict(settings)
+    env_id = settings.pop("env_id", "CartPole-v1")
+    agent = make(env_id, max_timesteps=1000, **settings)
+    train_epochs(agent, 4)
+    path = tmp_path / "epoch=04.ckpt"
+    agent.save_companions(path)
+    save_checkpoint(path, agent.checkpoint_state())
+    straight = train_epochs(agent, 3)
+
+    resumed = make(env_id, max_timesteps=1000, **settings)
+    assert resumed.load_companions(path) is None
+    assert resumed.load_checkpoint_state(load_checkpoint(path)) == 0
+    assert timeless(train_epochs(resumed, 3)) == timeless(straight)
+    assert state_differences(resumed.checkpoint_state(), agent.checkpoint_state()) == []
+
+
+def test_without_its_buffer_a_run_says_so_and_owes_nothing(tmp_path) -> None:
+    agent = make(max_timesteps=1000, save_replay=False, learning_starts_timesteps=32)
+    train_epochs(agent, 10)
+    assert agent.counters.updates == 160 - 32
+    path = tmp_path / "epoch=10.ckpt"
+    agent.save_companions(path)
+    assert list(tmp_path.iterdir()) == []
+    save_checkpoint(path, agent.checkpoint_state())
+
+    resumed = make(max_timesteps=1000, save_replay=False, learning_starts_timesteps=32)
+    note = resumed.load_companions(path)
+    assert note == (
+        "no replay buffer is saved beside epoch=10.ckpt: an empty one is filled for 32 timesteps "
+        "before learning goes on"
+    )
+    resumed.load_checkpoint_state(load_checkpoint(path))
+    updates = []
+    for _ in range(4):
+        before = resumed.counters.updates
+        train_epochs(resumed, 1)
+        updates.append(resumed.counters.updates - before)
+    assert updates == [0, 0, 16, 16]
+
+
+def test_a_period_of_timesteps_stays_that_over_any_number_of_resumptions(tmp_path) -> None:
+    """8,000 timesteps of 4 environments are 2,000 vector steps, saved and loaded four times."""
+    agent = make(n_envs=4, target_update_timesteps=8000, max_timesteps=10**6)
+    for _ in range(4):
+        assert agent.describe_learning()[-1] == (
+            "target network: copied every 8,000 timesteps = 8,000 updates = 2,000 vector steps"
+        )
+        begin(agent) if not agent.source.has_started else None
+        config = agent.config
+        state = agent.checkpoint_state()
+        agent = make(n_envs=4, target_update_timesteps=8000, max_timesteps=10**6)
+        agent.load_checkpoint_state(state)
+        assert agent.config == config
+
+
+def test_the_target_is_copied_when_a_multiple_of_the_period_has_passed() -> None:
+    agent = make(target_update_timesteps=20, max_timesteps=1000)
+    copies = []
+    agent.update_target = lambda: copies.append(agent.source.collector.timesteps)
+    train_epochs(agent, 6)  # 96 timesteps, two in each round, learning from the 17th on
+    assert copies == [20, 40, 60, 80]
+
+
+def test_what_a_run_asks_of_its_target_is_told_in_all_units() -> None:
+    agent = make(
+        target_update_timesteps=10_000, replay_ratio=0.25, n_envs=1, eval_n_envs=1, max_timesteps=20
+    )
+    lines = agent.describe_learning()
+    assert lines[0] == (
+        "replay: 64 transitions (0.0 MiB), 1/4 updates of 8 for each timestep, from timestep 16 on"
+    )
+    assert lines[1] == (
+        "target network: copied every 10,000 timesteps = 2,500 updates = 10,000 vector steps"
+    )
+    idle = make(max_timesteps=16)
+    assert "note: nothing is learnt, for the run ends at timestep 16" in idle.describe_learning()
+
+
+PHASES = [
+    {"name": "fill", "type": "online", "duration": {"timesteps": 20}, "hooks": ["collect"]},
+    {"name": "study", "type": "offline", "duration": {"updates": 5}, "hooks": ["update"]},
+    {"name": "judge", "type": "eval_only", "duration": {"cycles": 1}, "hooks": ["evaluate"]},
+    {
+        "name": "both",
+        "type": "online",
+        "duration": {"timesteps": 12},
+        "hooks": ["collect", "update"],
+    },
+]
+
+
+def test_phases_are_carried_out_in_their_order_and_saved() -> None:
+    agent = make(phases=PHASES, max_timesteps=64, learning_starts_timesteps=8)
+    rows = train_epochs(agent, 2)
+    assert (agent.counters.timesteps, agent.counters.updates) == (20, 0)
+    rows += train_epochs(agent, 1)
+    assert (agent.counters.timesteps, agent.counters.updates) == (20, 5)
+    state = agent.checkpoint_state()
+    rows += train_epochs(agent, 1)
+    assert agent.n_evaluations == 1
+    assert "val/roll/ep_rew_mean" in rows[-1]
+    assert agent.end_reason is None
+    rows += train_epochs(agent, 1)
+    assert (agent.counters.timesteps, agent.counters.updates) == (32, 5 + 12)
+    assert agent.end_reason == "all phases completed"
+    # Recorded is the phase that comes next.
+    assert [row["train/replay/phase"] for row in rows] == [0, 1, 2, 3, 4]
+
+    resumed = make(phases=PHASES, max_timesteps=64, learning_starts_timesteps=8)
+    resumed.load_checkpoint_state(state)
+    train_epochs(resumed, 1)
+    assert resumed.n_evaluations == 1
+    assert resumed.counters.timesteps == 20
+
+
+def test_an_offline_phase_without_a_buffer_stops_the_run() -> None:
+    agent = make(phases=PHASES, max_timesteps=64, learning_starts_timesteps=8)
+    train_epochs(agent, 2)
+    state = agent.checkpoint_state()
+    resumed = make(phases=PHASES, max_timesteps=64, learning_starts_timesteps=8)
+    resumed.load_checkpoint_state(state)
+    with pytest.raises(RunFailedError, match="phase 'study' learns from what is stored, 0"):
+        train_epochs(resumed, 1)
+
+
+def test_a_loss_that_is_not_finite_ends_the_run_with_its_name() -> None:
+    agent = make(max_timesteps=1000)
+    train_epochs(agent, 2)
+    with torch.no_grad():
+        agent.policy.advantage.output.weight.fill_(torch.inf)
+    with pytest.raises(DivergedError, match=r"train/\S+ is \S+ at epoch 3, update 1 of the epoch"):
+        train_epochs(agent, 1)
+
+
+def test_the_learner_sees_scaled_rewards_and_reports_raw_ones() -> None:
+    agent = make("Counting", env_kwargs={"length": 5}, reward_scale=0.5, max_timesteps=1000)
+    rows = train_epochs(agent, 2)
+    assert rows[-1]["train/roll/ep_rew_mean"] == 5.0
+    assert agent.source.sample().reward.unique().tolist() == [0.5]
