@@ -59,10 +59,11 @@ smoke: $(DEV_READY)  ## build, step and briefly train every configured environme
 	OMP_NUM_THREADS=1 $(BIN)/python scripts/smoke_test_envs.py $(ARGS)
 	OMP_NUM_THREADS=1 $(BIN)/python scripts/smoke_train_envs.py $(ARGS)
 
-bench: $(DEV_READY)  ## speed of vector envs, collectors and loaders, peers beside them
+bench: $(DEV_READY)  ## speed of vector envs, collectors, loaders and buffers, peers beside them
 	$(BIN)/python scripts/benchmark_vecenv_fps.py $(ARGS)
 	$(BIN)/python scripts/benchmark_collectors.py $(ARGS)
 	$(BIN)/python scripts/benchmark_dataloaders.py $(ARGS)
+	$(BIN)/python scripts/benchmark_replay.py $(ARGS)
 	$(BIN)/python scripts/benchmark_env_families.py $(ARGS)
 	$(BIN)/python scripts/benchmark_atari_training.py $(ARGS)
 

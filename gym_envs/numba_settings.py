@@ -30,6 +30,7 @@ FAST_MATH = {"contract", "reassoc", "nsz", "arcp"}
 _ROOT = Path(__file__).resolve().parents[1]
 _COMPILED_SOURCES = (
     "gym_envs/**/*.py",
+    "utils/buffers/*_kernels.py",
     "utils/compiled/**/*.py",
     "utils/returns/standardize.py",  # its tolerance is a constant of compiled code
     "agents/**/*compiled*.py",

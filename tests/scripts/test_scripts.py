@@ -73,6 +73,11 @@ def test_mistakes_are_told_before_anything_is_measured(arguments, message):
         ("benchmark_vecenv_fps.py", [*TINY, "--envs", "CartPole-v1", "--n-envs", "2"], 1),
         ("benchmark_collectors.py", [*TINY, "--envs", "CartPole-v1", "--n-envs", "2"], 1),
         ("benchmark_dataloaders.py", [*TINY, "--epochs", "2"], 3),
+        (
+            "benchmark_replay.py",
+            [*TINY, "--capacity=2000", "--pictures=400", "--batch-size=32", "--n-envs=4"],
+            5,
+        ),
         ("benchmark_training.py", ["--windows", "1", "--timesteps", "512"], 1),
         (
             "benchmark_gpu_training.py",

@@ -68,10 +68,12 @@ class SequenceBuffer:
         self.layout, self.place = layout, place or Place()
         self.place.check_room(layout.n_bytes, what=f"a buffer of {layout.capacity:,} rows")
 
+        self._leaves = layout.leaves
+
         def store(shape: tuple[int, ...], dtype: torch.dtype) -> RowStore:
             return RowStore(shape, dtype, n_slots=layout.n_slots, place=self.place)
 
-        self.frames = {leaf.key: store(leaf.frame_shape, leaf.dtype) for leaf in layout.leaves}
+        self.frames = {leaf.key: store(leaf.frame_shape, leaf.dtype) for leaf in self._leaves}
         self.action = store(layout.action_shape, layout.action_dtype)
         self.reward = store((), torch.float32)
         self.state = {key: store(f.shape, f.dtype) for key, f in sorted(layout.state.items())}
@@ -123,7 +125,7 @@ class SequenceBuffer:
         """Take in what the environments show first, (N, ...); comes once, before `add`."""
         assert not self._has_begun, "begin() comes once; cut() says that episodes were abandoned"
         self._has_begun = True
-        for leaf in self.layout.leaves:
+        for leaf in self._leaves:
             for i in range(leaf.n_stacked):
                 frames = leaf.frames_of(part_of(observation, leaf.key), -1 - i)
                 self.frames[leaf.key].write(self.table.places(self._everyone, -i), frames)
@@ -195,7 +197,7 @@ class SequenceBuffer:
         self, places: np.ndarray, final_observation: ObservationLike, ended: np.ndarray
     ) -> None:
         """Write where episodes ended, and begin the next ones behind."""
-        for leaf in self.layout.leaves:
+        for leaf in self._leaves:
             frames = leaf.frames_of(part_of(final_observation, leaf.key), -1)
             self.frames[leaf.key].write(places, frames[ended])
         self._write_nothing(places)
@@ -212,7 +214,7 @@ class SequenceBuffer:
 
     def _write_newest(self, observation: ObservationLike, environments: np.ndarray) -> None:
         places = self.table.places(environments)
-        for leaf in self.layout.leaves:
+        for leaf in self._leaves:
             frames = leaf.frames_of(part_of(observation, leaf.key), -1)
             if len(environments) < self.layout.n_envs:
                 frames = frames[environments]
@@ -275,7 +277,7 @@ class SequenceBuffer:
             leaf.key: self._gather_stacks(leaf.key, places, leaf.n_stacked, leaf.shape)
             if leaf.n_stacked > 1
             else self.frames[leaf.key].gather_windows(places, n_rows)
-            for leaf in self.layout.leaves
+            for leaf in self._leaves
         }
         return SequenceBatch(
             observation=assemble(parts),

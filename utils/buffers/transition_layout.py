@@ -13,7 +13,7 @@ from utils.buffers.observation_leaves import Leaf, observation_leaves
 from utils.buffers.priorities import Priorities, priority_bytes
 from utils.spaces import space_to_dict, torch_dtype
 
-_CHEAP_BYTES = 64 * 2**20
+_CHEAP_BYTES = 16 * 2**20
 _STEPS_PER_FINAL = 20
 
 
@@ -35,7 +35,7 @@ class TransitionLayout:
     n_finals: int | None = None
     """Final observations that are kept beside the others. Should more episodes end within the
     capacity, the oldest transitions go early, and a warning says so. None for as many as there can
-    be, where that makes no more than 64 MiB in all, else one for twenty transitions."""
+    be, where that makes no more than 16 MiB in all, else one for twenty transitions."""
     priorities: Priorities | None = None
     """Prioritised sampling; None for uniform."""
 
