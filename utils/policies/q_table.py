@@ -69,7 +69,7 @@ class QTable(nn.Module):
     def state_index(self, observation: Observation) -> Tensor:
         """Return the rows of the table, (B,) int64, for raw observations (B,) or (B, parts)."""
         assert isinstance(observation, Tensor), type(observation)
-        parts = observation.reshape(len(observation), -1).to(torch.int64)
+        parts = observation.reshape(observation.shape[0], -1).to(torch.int64)
         return ((parts - self._starts) * self._strides).sum(dim=1)
 
     def initial_state(self, n: int) -> None:
