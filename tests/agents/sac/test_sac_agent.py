@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import math
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+
+from agents.sac.sac_agent import entropy_to_keep
+from tests.helpers.agents import begin, make_agent, train_epochs
+from tests.helpers.saved_states import state_differences
+from utils.checkpoints import load_checkpoint, save_checkpoint
+from utils.errors import ConfigError
+
+SMALL = {
+    "algo_id": "sac",
+    "batch_size": 8,
+    "learning_starts_timesteps": 16,
+    "buffer_transitions": 128,
+    "steps_per_epoch": 8,
+}
+SPACES = {
+    "continuous": {"env_id": "Pendulum-v1"},
+    "by the graph": {
+        "env_id": "Pendulum-v1",
+        "policy_kwargs": {"hidden_dims": [8], "activation": "silu"},
+    },
+    "lasting noise": {"env_id": "Pendulum-v1", "exploration_correlation": 0.8},
+    "choices": {"env_id": "CartPole-v1"},
+    "normalised": {"env_id": "Pendulum-v1", "normalize_obs": "rolling", "prioritized_replay": True},
+}
+
+
+def make(env_id: str, **changes):
+    return make_agent(env_id, **(SMALL | changes))
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_a_saved_agent_goes_on_as_if_it_had_never_stopped(name, tmp_path) -> None:
+    whole, stopped, resumed = (make(**SPACES[name]) for _ in range(3))
+    train_epochs(whole, 4)
+    train_epochs(stopped, 2)
+    checkpoint = tmp_path / "epoch=02.ckpt"
+    stopped.save_companions(checkpoint)
+    save_checkpoint(checkpoint, stopped.checkpoint_state())
+    resumed.load_companions(checkpoint)
+    assert resumed.load_checkpoint_state(load_checkpoint(checkpoint)) == 0
+    train_epochs(resumed, 2)
+    assert state_differences(resumed.checkpoint_state(), whole.checkpoint_state()) == []
+    assert whole.counters.updates > 40
+
+
+def test_target_entropies() -> None:
+    for shape, expected in (((1,), -1.0), ((6,), -6.0), ((2, 3), -6.0)):
+        assert entropy_to_keep("auto", gym.spaces.Box(-1, 1, shape)) == expected
+    assert entropy_to_keep("auto", gym.spaces.Discrete(4)) == pytest.approx(0.98 * math.log(4))
+    assert entropy_to_keep(0.3, gym.spaces.Discrete(4)) == 0.3
+
+
+def test_the_critics_learn_from_what_the_environment_was_given_in_units() -> None:
+    agent = make("Pendulum-v1")
+    begin(agent)
+    agent.source.collector.collect(10, is_random=True, write=agent.source._write)
+    batch = agent.source.sample()
+    assert batch.action.shape == (8, 1)
+    assert batch.action.abs().max() <= 1
+    # Pendulum takes torques up to 2: what it was given was twice as large.
+    agent.source.collector.collect(10, is_random=False, write=agent.source._write)
+    assert agent.source.sample().action.abs().max() <= 1
+
+
+def test_an_update_moves_the_critics_towards_a_target_by_hand() -> None:
+    agent = make("Pendulum-v1", ent_coef=0.5, batch_size=2, gamma=0.9)
+    agent.dense = None
+    begin(agent)
+    agent.source.collector.collect(10, is_random=True, write=agent.source._write)
+    batch = agent.prepare(agent.source.sample())
+    noise = agent.noise_generator.get_state()
+    value = agent.next_value(batch, torch.tensor(0.5))
+    agent.noise_generator.set_state(noise)
+    action, logprob = agent.policy.sample(batch.next_observation, agent.draw_noise(2))
+    q = agent.target(batch.next_observation, action)
+    torch.testing.assert_close(value, torch.minimum(q[0], q[1]) - 0.5 * logprob)
+    agent.noise_generator.set_state(noise)
+    before = agent.q_of_batch(batch).detach()
+    target = batch.reward + batch.discount * value
+    learned = agent.learn(batch)
+    expected = 0.5 * (before - target).square().sum(dim=0).mean()
+    torch.testing.assert_close(learned.metrics["train/loss/critic"], expected)
+    torch.testing.assert_close(learned.error, (before - target).abs().mean(dim=0))
+    after = agent.q_of_batch(batch).detach()
+    assert (after - target).square().sum() < (before - target).square().sum()
+
+
+def test_the_actors_step_leaves_the_critics_alone_and_targets_follow() -> None:
+    agent = make("Pendulum-v1", target_tau=0.5)
+    agent.dense = None
+    begin(agent)
+    agent.source.collector.collect(10, is_random=True, write=agent.source._write)
+    batch = agent.prepare(agent.source.sample())
+    old_target = agent.target.weights[0].clone()
+    agent.learn(batch)
+    torch.testing.assert_close(
+        agent.target.weights[0], 0.5 * old_target + 0.5 * agent.critic.weights[0]
+    )
+    critic = [p.clone() for p in agent.critic.parameters()]
+    loss, _ = agent.actor_losses(batch, torch.tensor(0.2))
+    agent.step_optimizer("policy", loss.mean())
+    assert all(p.equal(q) for p, q in zip(agent.critic.parameters(), critic, strict=True))
+    assert all(p.requires_grad for p in agent.critic.parameters())
+
+
+def test_masked_choices_are_neither_taken_nor_bootstrapped_from() -> None:
+    agent = make("tests.helpers.masked_envs:Masked-v0", action_masks=True, max_timesteps=400)
+    rows = train_epochs(agent, 6)
+    # An action that is not allowed costs 100 and ends the episode before its tenth step.
+    assert rows[4]["train/roll/ep_len_mean"] == 10
+    assert rows[4]["train/roll/ep_rew_min"] >= 0
+    batch = agent.prepare(agent.source.sample())
+    assert batch.mask.shape == batch.next_mask.shape == (8, 5)
+    assert batch.mask.gather(1, batch.action.unsqueeze(1)).all()
+    with torch.no_grad():
+        (logits,), _ = agent.policy(batch.next_observation, mask=batch.next_mask)
+        q = agent.target(batch.next_observation).min(dim=0).values
+        share = logits.softmax(dim=1)
+        assert share[~batch.next_mask].max() == 0
+        expected = (share * (q - 0.5 * share.clamp_min(1e-30).log())).sum(dim=1)
+        value = agent.next_value(batch, torch.tensor(0.5))
+    torch.testing.assert_close(value, expected)
+
+
+def test_the_temperature_is_learnt_or_stays() -> None:
+    fixed, learnt = make("Pendulum-v1", ent_coef=0.3), make("Pendulum-v1", ent_coef_init=0.3)
+    for agent in (fixed, learnt):
+        assert agent.temperature().item() == pytest.approx(0.3)
+        train_epochs(agent, 3)
+    assert fixed.temperature().item() == pytest.approx(0.3)
+    assert learnt.temperature().item() != pytest.approx(0.3, abs=1e-4)
+
+
+def test_unbounded_actions_are_refused_by_name() -> None:
+    space = gym.spaces.Box(-np.inf, np.inf, (2,))
+    agent = make("Pendulum-v1")
+    with pytest.raises(ConfigError, match=r"sac scales its actions.*dimension 0, 1"):
+        type(agent).build_models(agent.config, agent.train_env.single_observation_space, space)
+    with pytest.raises(ConfigError, match=r"MultiDiscrete.*use ppo"):
+        type(agent).build_models(
+            agent.config,
+            agent.train_env.single_observation_space,
+            gym.spaces.MultiDiscrete([2, 3]),
+        )
