@@ -14,6 +14,7 @@ from utils.export.program import EnvironmentAction, PolicyProgram
 from utils.playback.environment import build_playback_env
 from utils.policies import QNetwork, QNetworkSettings
 from utils.policies.continuous_actor import ContinuousActorSettings, SquashedNormalActor
+from utils.policies.q_table import QTable
 from utils.policies.random_policy import RandomPolicy
 from utils.spaces import ActionAdapter
 
@@ -111,9 +112,21 @@ def build_squashed_normal(env):
     return SquashedNormalActor(env.single_observation_space, env.single_action_space, settings)
 
 
+def build_q_table(env):
+    table = QTable(
+        env.single_observation_space,
+        env.single_action_space,
+        initial_value=0.0,
+        action_masks=False,
+    )
+    table.q.normal_()
+    return table
+
+
 @pytest.mark.parametrize(
     ("build", "changes", "told"),
     [
+        (build_q_table, {"env_kwargs": {"sees": "multi_discrete"}}, "q_values"),
         (build_masked_q_network, {"env_id": MASKED, "action_masks": True}, "q_values"),
         (build_squashed_normal, {"env_kwargs": {"acts": "box"}}, "action_std"),
     ],
