@@ -267,12 +267,14 @@ def measure_memory(capacity: int) -> dict[str, MemoryUse]:
     Returns:
         Of each buffer, what it declared and by how much the resident memory of its process grew.
     """
-    found = {}
-    for name, fill in (("ours", fill_ours), (PEER, fill_peer)):
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(1, mp_context=context) as pool:
-            found[name] = pool.submit(fill, capacity).result()
-    return found
+    return {"ours": fill_alone(fill_ours, capacity), PEER: fill_alone(fill_peer, capacity)}
+
+
+def fill_alone(fill: Callable[[int], MemoryUse], capacity: int) -> MemoryUse:
+    """Fill a buffer in a process of its own, where no freed memory waits for use."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        return pool.submit(fill, capacity).result()
 
 
 def fill_ours(capacity: int) -> MemoryUse:
