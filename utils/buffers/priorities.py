@@ -121,6 +121,7 @@ class PriorityIndex:
             (B,) float32 in (0, 1].
         """
         if self._is_compiled:
+            index = index.contiguous()
             weight = torch.empty(len(index))
             priority_kernels.weigh_places(
                 self._nodes,
@@ -145,7 +146,7 @@ class PriorityIndex:
             oldest: What is named by a smaller number is not held any more, and passed over.
         """
         assert index.shape == errors.shape, (index.shape, errors.shape)
-        errors = errors.detach().double()
+        index, errors = index.contiguous(), errors.detach().double().contiguous()
         if self._is_compiled:
             priority_kernels.update_places(
                 self._nodes,

@@ -54,7 +54,8 @@ class RowStore:
             assert rows.shape[1:] == self.shape, (rows.shape, self.shape)
             scatter_rows(rows.data_ptr(), self._row_bytes, self.flat.data_ptr(), places)
             return
-        values = torch.as_tensor(values).to(self._place.device, self.dtype, non_blocking=True)
+        values = torch.as_tensor(values).detach()
+        values = values.to(self._place.device, self.dtype, non_blocking=True)
         self.flat[self._upload(_keep_last(places, self._n_slots))] = values
 
     def _as_rows(self, values: Any) -> Tensor:

@@ -31,7 +31,7 @@ class RowWriter:
             self._view[row] = values.numpy(force=True) if isinstance(values, Tensor) else values
             return
         device = self._rows.device
-        values = torch.as_tensor(values).to(device, self._rows.dtype, non_blocking=True)
+        values = torch.as_tensor(values).detach().to(device, self._rows.dtype, non_blocking=True)
         if isinstance(row, tuple):
             rows, row = self._rows[row[0]], row[1]
         else:

@@ -112,6 +112,7 @@ class StartTable:
     def windows(self, names: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return where the rows of sequences lie and their names, both (B, L) int64."""
         places, index = np.empty((2, len(names), self._length), np.int64)
+        names = np.ascontiguousarray(names)
         kernels.window_places(names, self.n_envs, self.n_rows, self._length, places, index)
         return places, index
 
@@ -124,6 +125,7 @@ class StartTable:
     def held(self, index: np.ndarray) -> np.ndarray:
         """Return where named rows (n,) lie, int64; -1 for those that are no longer kept."""
         places = np.empty(len(index), np.int64)
+        index = np.ascontiguousarray(index)
         kernels.held_places(index, self.tail, self.head, self.n_rows, places)
         return places
 

@@ -333,10 +333,10 @@ class TransitionBuffer:
         Args:
             index: (B,) int64 names from `draw`, of transitions that are still held.
         """
-        index = index.to(self.place.device)
+        index = index.to(self.place.device).contiguous()
         if self._compiled is None:
             return gather_on_device(self, index)
-        return self._compiled(index, head=self._head, powers=self.geometry.powers)
+        return self._compiled(index, tail=self._tail, head=self._head, powers=self.geometry.powers)
 
     @property
     def head(self) -> int:

@@ -46,11 +46,12 @@ class CompiledGather:
         )
         self._action_bytes = action[0, 0].numel() * action.element_size()
 
-    def __call__(self, index: Tensor, *, head: int, powers: Tensor) -> TransitionBatch:
+    def __call__(self, index: Tensor, *, tail: int, head: int, powers: Tensor) -> TransitionBatch:
         """Pick transitions by name; see `TransitionBuffer.gather`.
 
         Args:
             index: (B,) int64 names.
+            tail: Number of the oldest vector step that is held.
             head: Number of the vector step that comes next.
             powers: (n + 1,) float64, gamma^0 to gamma^n.
         """
@@ -64,10 +65,11 @@ class CompiledGather:
             first[key] = torch.empty(shape, dtype=dtype)
             following[key] = torch.empty(shape, dtype=dtype)
             targets.append((first[key].data_ptr(), following[key].data_ptr()))
-        gather(
+        are_held = gather(
             index.numpy(),
             self._n_envs,
             self._n_rows,
+            tail,
             head,
             powers.numpy(),
             self._rewards,
@@ -78,6 +80,7 @@ class CompiledGather:
             np.array(targets, dtype=np.int64),
             np.array((self._action.data_ptr(), self._action_bytes, action.data_ptr())),
         )
+        assert are_held, f"names from {index.min()} to {index.max()} are not all held"
         reward, discount = outcome.unbind()
         terminated, truncated = flags.unbind()
         return TransitionBatch(

@@ -10,21 +10,26 @@ from utils.buffers.row_kernels import READ_SOON, copy_rows, copy_stacks, prefetc
 
 @njit(cache=True, nogil=True)
 def _resolve(  # noqa: PLR0913, D417 - one array for each purpose
-    index, n_envs, n_rows, head, powers, rewards, endings, outcome, flags, last, places
+    index, n_envs, n_rows, tail, head, powers, rewards, endings, outcome, flags, last, places
 ):
     """Sum rewards and find what the steps led to; see `gather`.
 
     Args:
         last: (B,) int64 is written: the last step of each transition.
         places: (2, B) int64 is written: where first and next newest frames lie.
+
+    Returns:
+        Whether all names are of steps from `tail` to before `head`.
     """
     n_step = len(powers) - 1
+    are_held = True
     for b in range(len(index)):
         if b + READ_SOON < len(index):
             ahead = index[b + READ_SOON] % (n_rows * n_envs)
             prefetch(rewards.ctypes.data + 4 * ahead)
             prefetch(endings.ctypes.data + 4 * ahead)
         step, env = index[b] // n_envs, index[b] % n_envs
+        are_held = are_held and tail <= step < head
         place = step % n_rows * n_envs + env
         places[0, b] = place
         total = 0.0
@@ -41,6 +46,7 @@ def _resolve(  # noqa: PLR0913, D417 - one array for each purpose
         outcome[1, b] = 0.0 if end > 0 else powers[last[b] - step + 1]
         flags[0, b] = end > 0
         flags[1, b] = end < 0
+    return are_held
 
 
 @njit(cache=True, nogil=True)
@@ -70,14 +76,16 @@ def _find_older(index, n_envs, n_rows, endings, steps, is_next, older, ages):
 
 @njit(cache=True, nogil=True)
 def gather(  # noqa: PLR0913 - one array for each purpose
-    index, n_envs, n_rows, head, powers, rewards, endings, outcome, flags, fields, targets, actions
-):
+    index, n_envs, n_rows, tail, head, powers, rewards, endings, outcome, flags, fields, targets,
+    actions,
+):  # fmt: skip
     """Pick transitions by name.
 
     Args:
         index: (B,) int64 names, step * n_envs + environment.
         n_envs: Number of environments (N).
         n_rows: Rows of the ring.
+        tail: Number of the oldest step that is held.
         head: Number of the step that comes next.
         powers: (n + 1,) float64, gamma^0 to gamma^n.
         rewards: (n_rows * N,) float32.
@@ -87,11 +95,18 @@ def gather(  # noqa: PLR0913 - one array for each purpose
         fields: (K, 3) int64 of each leaf: address of its frames, bytes of one, frames of a stack.
         targets: (K, 2) int64 of each leaf: addresses for the first and the next observations.
         actions: (3,) int64: address of the actions, bytes of one, address for those picked.
+
+    Returns:
+        False, with nothing picked, if a transition is not held.
     """
     n = len(index)
     last = np.empty(n, np.int64)
     places = np.empty((2, n), np.int64)
-    _resolve(index, n_envs, n_rows, head, powers, rewards, endings, outcome, flags, last, places)
+    are_held = _resolve(
+        index, n_envs, n_rows, tail, head, powers, rewards, endings, outcome, flags, last, places
+    )
+    if not are_held:
+        return False
     copy_rows(actions[0], actions[1], actions[2], places[0])
     for k in range(len(fields)):
         source, frame_bytes, n_stacked = fields[k]
@@ -106,6 +121,7 @@ def gather(  # noqa: PLR0913 - one array for each purpose
             copy_stacks(
                 source, frame_bytes, n_stacked, targets[k, is_next], older, places[is_next], ages
             )
+    return True
 
 
 @njit(cache=True, nogil=True)

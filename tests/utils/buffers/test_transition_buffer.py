@@ -330,6 +330,13 @@ def test_too_many_ends_shorten_what_is_held_and_a_warning_says_so() -> None:
     assert "n_finals makes room for more" in str(told[0].message)
 
 
+def test_names_that_are_not_held_are_refused() -> None:
+    buffer = fill_from(CountingVectorEnv((None, None)), n_steps=25, capacity=20)
+    for name in (29, 50, -1):
+        with pytest.raises(AssertionError, match="not all held"):
+            buffer.gather(torch.tensor([40, name, 41]))
+
+
 def test_by_default_short_episodes_shorten_nothing() -> None:
     episodes = RandomEpisodes(N_ENVS, seed=2, mean_length=1)
     buffer = build(episodes, capacity=60)
