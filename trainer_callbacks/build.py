@@ -24,6 +24,7 @@ from utils.loggers import (
     CsvWriter,
     JsonlWriter,
     LogWriter,
+    Past,
     TensorBoardWriter,
     Title,
     Tracker,
@@ -108,8 +109,13 @@ def build_trackers(config: Any, run: Run, *, first_timestep: int = 0) -> list[Tr
     """
     trackers: list[Tracker] = []
     config_dict = config.to_dict()
-    rows = read_jsonl(run.metrics_jsonl) if first_timestep else []
-    past = {"logged_epochs": rows[-1]["epoch"] if rows else 0}
+    past = None
+    if first_timestep:
+        past = Past(
+            rows=read_jsonl(run.metrics_jsonl),
+            timesteps=first_timestep,
+            videos_dir=run.videos_dir,
+        )
     try:
         if config.tensorboard:
             folder = run.path / "tensorboard"
@@ -119,7 +125,7 @@ def build_trackers(config: Any, run: Run, *, first_timestep: int = 0) -> list[Tr
         if config.trackio:
             project = config.trackio_project
             trackers.append(
-                TrackioWriter(project=project, run_id=run.id, config_dict=config_dict, **past)
+                TrackioWriter(project=project, run_id=run.id, config_dict=config_dict, past=past)
             )
         if config.wandb:
             project = config.wandb_project
@@ -129,7 +135,7 @@ def build_trackers(config: Any, run: Run, *, first_timestep: int = 0) -> list[Tr
                     run_id=run.id,
                     run_dir=run.path,
                     config_dict=config_dict,
-                    **past,
+                    past=past,
                 )
             )
     except UserError:

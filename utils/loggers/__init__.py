@@ -7,7 +7,7 @@ from utils.loggers.log_writer import LogWriter
 from utils.loggers.sparkline import sparkline
 from utils.loggers.table import Title
 from utils.loggers.tensorboard import TensorBoardWriter
-from utils.loggers.tracker import RunResult, Tracker
+from utils.loggers.tracker import Past, RunResult, Tracker
 from utils.loggers.trackio import TrackioWriter
 from utils.loggers.wandb import WandbWriter
 
@@ -17,6 +17,7 @@ __all__ = [
     "CsvWriter",
     "JsonlWriter",
     "LogWriter",
+    "Past",
     "RunResult",
     "TensorBoardWriter",
     "Title",

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from utils.errors import MissingDependencyError
 from utils.loggers.log_writer import EPOCH_KEY
-from utils.loggers.tracker import VIDEO_KEY, RunResult, Tracker, tell
+from utils.loggers.tracker import VIDEO_KEY, Past, RunResult, Tracker, tell
 from utils.metrics.monitor import Alert
 
 
@@ -31,7 +31,7 @@ class TrackioWriter(Tracker):
         project: str,
         run_id: str,
         config_dict: Mapping[str, Any],
-        logged_epochs: int = 0,
+        past: Past | None = None,
     ) -> None:
         """Start or continue the run.
 
@@ -39,7 +39,7 @@ class TrackioWriter(Tracker):
             project: Name of the project.
             run_id: Name of the run's folder; resuming it continues the same run.
             config_dict: The whole config as JSON values.
-            logged_epochs: For a resumed run the epochs whose rows were written before.
+            past: What a resumed run wrote before.
 
         Raises:
             MissingDependencyError: The package `trackio` is not installed.
@@ -61,15 +61,18 @@ class TrackioWriter(Tracker):
                 auto_log_cpu=False,
                 auto_log_gpu=False,
             )
-        self._logged_epochs = logged_epochs
+            last_step = trackio.SQLiteStorage.get_max_step_for_run(project, run_id)
+        self._known_step = -1 if last_step is None or past is None else last_step
         self._film: tuple[Any, int] | None = None
         self._last_step = 0
+        if past is not None:
+            past.send_again(self, after_step=self._known_step)
         tell(f"trackio: look with: trackio show --project {project}")
 
     @override
     def write(self, row: Mapping[str, float], *, epoch: int, timesteps: int) -> None:
         """Log the row of one epoch; see `LogWriter`."""
-        if epoch <= self._logged_epochs:
+        if timesteps <= self._known_step:
             return
         media = {} if self._film is None else {VIDEO_KEY: self._film[0]}
         self._film, self._last_step = None, timesteps

@@ -14,9 +14,10 @@ from typing_extensions import override
 
 from utils.errors import MissingDependencyError, UserError
 from utils.loggers.log_writer import EPOCH_KEY, TIMESTEPS_KEY
-from utils.loggers.tracker import VIDEO_KEY, RunResult, Tracker, tell
+from utils.loggers.tracker import VIDEO_KEY, Past, RunResult, Tracker, tell
+from utils.loggers.wandb_service import FINISH_SECONDS, finish, first_line, upload_fault
 from utils.metrics.monitor import Alert
-from utils.storage import read_json, write_json
+from utils.storage import read_json, write_bytes, write_json
 
 _KEY_VARIABLES = ("WANDB_MODE", "WANDB_API_KEY", "WANDB_IDENTITY_TOKEN_FILE")
 _SWEEP_VARIABLE = "WANDB_SWEEP_ID"
@@ -24,7 +25,6 @@ _INIT_SECONDS = 20.0
 _UPLOAD_SECONDS = 5.0
 """Wait for one checkpoint, beside the time that its size takes at `_UPLOAD_BYTES_PER_SECOND`."""
 _UPLOAD_BYTES_PER_SECOND = 1e6
-_FINISH_SECONDS = 8.0
 _ALERT_SECONDS = 300
 _KILLED = 255
 """The exit code by which W&B shows a run as killed rather than failed."""
@@ -45,7 +45,7 @@ class WandbWriter(Tracker):
         run_id: str,
         run_dir: Path,
         config_dict: Mapping[str, Any],
-        logged_epochs: int = 0,
+        past: Past | None = None,
     ) -> None:
         """Start or continue the run in W&B; a run that a sweep has started is used as it is.
 
@@ -55,7 +55,7 @@ class WandbWriter(Tracker):
             run_dir: The run's folder; W&B keeps its files in it, and `wandb.json` says which W&B
                 run it is.
             config_dict: The whole config as JSON values.
-            logged_epochs: For a resumed run the epochs whose rows were written before.
+            past: What a resumed run wrote before.
 
         Raises:
             MissingDependencyError: The package `wandb` is not installed.
@@ -83,10 +83,12 @@ class WandbWriter(Tracker):
             options |= {"entity": known["entity"]} if known.get("entity") else {}
         self._exit_code = 0
         self._run: Any = wandb.run or _start(wandb, options)
-        self._logged_epochs = self._find_logged_epochs(logged_epochs)
         self._run.define_metric(TIMESTEPS_KEY)
         self._run.define_metric("*", step_metric=TIMESTEPS_KEY)
         self._note_identity()
+        past = past or Past()
+        self._logged_epochs = self._find_logged_epochs(past)
+        past.send_again(self, after_epoch=self._logged_epochs)
 
     @override
     def write(self, row: Mapping[str, float], *, epoch: int, timesteps: int) -> None:
@@ -121,8 +123,12 @@ class WandbWriter(Tracker):
         for name, path in result.checkpoints.items():
             aliases.setdefault(path, []).append(name)
         for path, names in aliases.items():
-            if not self._write_checkpoint(path, names, result.config_path):
-                break  # nobody answers: the others would wait as long
+            fault = self._write_checkpoint(path, names, result.config_path)
+            if fault is not None:  # nobody answers: the others would wait as long
+                put = f"wandb artifact put --type model --name {self._artifact_name}"
+                folder = shlex.quote(_shown(path.parent))
+                tell(f"W&B: checkpoints were not taken ({fault}); send them with: {put} {folder}")
+                break
 
     @override
     def mark_failed(self) -> None:
@@ -139,19 +145,17 @@ class WandbWriter(Tracker):
         if self._run is None:
             return
         run, self._run = self._run, None
-        try:
-            run.finish(exit_code=self._exit_code)
-        except TimeoutError:
+        if not finish(run, self._exit_code):
             tell(
-                f"W&B: not all was sent within {_FINISH_SECONDS:g} s; it is kept here, send it "
+                f"W&B: not all was sent within {FINISH_SECONDS:g} s; it is kept here, send it "
                 f"with: {sync_command(_sync_dir(run))}"
             )
 
-    def _find_logged_epochs(self, from_file: int) -> int:
+    def _find_logged_epochs(self, past: Past) -> int:
         """Return the epochs whose rows W&B has: it knows best itself, where it can be asked."""
-        if self._run.offline or not self._run.resumed:
-            return from_file if self._run.offline else 0
-        return int(self._run.summary.get(EPOCH_KEY) or 0)
+        if self._run.offline:  # the files of the earlier processes have them
+            return past.last_epoch
+        return int(self._run.summary.get(EPOCH_KEY) or 0) if self._run.resumed else 0
 
     def _note_identity(self) -> None:
         run = self._run
@@ -165,31 +169,30 @@ class WandbWriter(Tracker):
         else:
             tell(f"W&B: {run.url}")
 
-    def _write_checkpoint(self, path: Path, names: list[str], config_path: Path) -> bool:
-        """Log a checkpoint as what run_play.py opens: a run folder. Says whether W&B took it."""
+    @property
+    def _artifact_name(self) -> str:
+        return f"{self._run.project}/checkpoint-{self._run.id}"
+
+    def _write_checkpoint(self, path: Path, names: list[str], config_path: Path) -> str | None:
+        """Log a checkpoint as what run_play.py opens: a run folder. Returns what went wrong."""
         import wandb
 
         artifact = wandb.Artifact(
-            f"checkpoint-{self._run.id}",
+            self._artifact_name.rpartition("/")[2],
             type="model",
             metadata=read_json(path.with_suffix(".json")) or {},
         )
-        files = {config_path: config_path.name, path: f"checkpoints/{path.name}"}
-        for file, name in files.items():  # neither changes any more, so nothing is copied
+        pointer = _sync_dir(self._run) / f"{path.stem}.pointer"
+        write_bytes(pointer, f"checkpoint pointer: {path.name}\n".encode())
+        files = {f"checkpoints/{name}.ckpt": pointer for name in (*names, "last")}
+        files |= {config_path.name: config_path, f"checkpoints/{path.name}": path}
+        for name, file in files.items():  # none changes any more, so nothing is copied
             artifact.add_file(str(file), name=name, policy="immutable", skip_cache=True)
-        for name in {*names, "last"}:
-            with artifact.new_file(f"checkpoints/{name}.ckpt") as pointer:
-                pointer.write(f"checkpoint pointer: {path.name}\n")
-        logged = self._run.log_artifact(artifact, aliases=names)
         if self._run.offline:
-            return True
+            self._run.log_artifact(artifact, aliases=names)
+            return None
         seconds = _UPLOAD_SECONDS + path.stat().st_size / _UPLOAD_BYTES_PER_SECOND
-        try:
-            logged.wait(timeout=seconds)
-        except (wandb.errors.Error, ValueError, TimeoutError) as error:
-            tell(f"W&B: the checkpoint {path.name} was not taken ({_first_line(error)})")
-            return False
-        return True
+        return upload_fault(self._run, artifact, names, seconds=seconds)
 
 
 def has_key() -> bool:
@@ -214,16 +217,20 @@ def sync_command(folder: Path) -> str:
     """
     is_online = folder.name.startswith("run-")
     flag = "--no-skip-online " if is_online else ""
-    is_below = folder.resolve().is_relative_to(Path.cwd())
-    shown = os.path.relpath(folder) if is_below else str(folder)
-    return f"wandb sync {flag}{shlex.quote(shown)}"
+    return f"wandb sync {flag}{shlex.quote(_shown(folder))}"
+
+
+def _shown(path: Path) -> str:
+    """Return a path as a person types it here."""
+    is_below = path.resolve().is_relative_to(Path.cwd())
+    return os.path.relpath(path) if is_below else str(path)
 
 
 def _start(wandb: Any, options: dict[str, Any]) -> Any:
     """Start the run, offline where there is no key or nobody answers."""
     settings = wandb.Settings(
         init_timeout=_INIT_SECONDS,
-        finish_timeout=_FINISH_SECONDS,
+        finish_timeout=FINISH_SECONDS,
         finish_timeout_raises=True,
         console="off",
         silent=True,
@@ -252,14 +259,10 @@ def _silence(wandb: Any) -> None:
 
 def _refusal(error: Exception) -> UserError:
     return UserError(
-        f"Weights & Biases cannot start: {_first_line(error)}; "
+        f"Weights & Biases cannot start: {first_line(error)}; "
         "WANDB_MODE=offline keeps the data here"
     )
 
 
 def _sync_dir(run: Any) -> Path:
     return Path(run.settings.sync_dir)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0] or type(error).__name__

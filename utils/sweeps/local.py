@@ -66,7 +66,8 @@ class LocalSweep:
 
     def _start(self, n_trials: int) -> bool:
         """Fill the free places; says whether a training was started."""
-        n_free = self._n_jobs - sum(work.n_running for work in self._active)
+        # One that is over keeps its place until its value is noted: the next choice builds on it.
+        n_free = self._n_jobs - sum(work.n_running + work.is_over for work in self._active)
         n_started = 0
         while n_free > n_started:
             training = next((t for work in self._active for t in work.waiting), None)

@@ -203,7 +203,9 @@ class SweepStudy:
                 self._lay_down_again(trial)
 
     def _lay_down_again(self, trial: FrozenTrial) -> None:
-        self._study.enqueue_trial(dict(trial.params), user_attrs={AGAIN: trial.number})
+        # A trial that ended before it chose has only what was laid down for it.
+        coordinates = trial.system_attrs.get("fixed_params", {}) | trial.params
+        self._study.enqueue_trial(coordinates, user_attrs={AGAIN: trial.number})
 
 
 def state_of(trial: FrozenTrial) -> str:

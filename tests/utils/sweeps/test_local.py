@@ -1,0 +1,258 @@
+"""Sweeps by processes of this machine; a quick program stands in for train.py."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.commands import processes_left
+from utils.config import load_config
+from utils.errors import ConfigError, RunFailedError
+from utils.sweeps import read_sweep
+from utils.sweeps.cli import parse_sweep_args
+
+pytest.importorskip("optuna")
+
+import utils.sweeps.trial
+from utils.sweeps.session import run_session
+from utils.sweeps.study import SETTINGS, SweepStudy, state_of
+
+ROOT = Path(__file__).resolve().parents[3]
+SWEEP = """\
+program: train.py
+command: ["${env}", "${interpreter}", "${program}", "CartPole-v1:ppo", "-q", "--wandb_sweep"]
+method: %s
+metric: {name: val/roll/ep_rew_mean, goal: maximize}
+parameters:
+"""
+GRID = SWEEP % "grid" + "  gamma: {values: [0.1, 0.5, 0.9]}\n  n_epochs: {values: [1, 2]}\n"
+RANDOM = SWEEP % "random" + "  gamma: {min: 0.1, max: 0.9}\n"
+
+
+@pytest.fixture
+def quick(tmp_path, monkeypatch):
+    """Let a quick program stand in for train.py, and run sweeps in this process."""
+    shutil.copy(ROOT / "tests" / "helpers" / "quick_training.py", tmp_path / "train.py")
+    monkeypatch.setattr(utils.sweeps.trial, "ROOT", tmp_path)
+
+    def sweep(text, *options):
+        path = tmp_path / "sweep.yaml"
+        path.write_text(text)
+        args = parse_sweep_args([str(path), "--out", str(tmp_path / "out"), *options])
+        return run_session(read_sweep(path), args)
+
+    return sweep
+
+
+def trials(folder, text=None):
+    spec = read_sweep(folder / "sweep.yaml")
+    return SweepStudy(spec, folder / "out", seed=0, n_seeds=1).trials
+
+
+def settings_in_runs(folder):
+    paths = sorted((folder / "out" / "trials").glob("*/*/config.json"))
+    return [json.loads(path.read_text()) for path in paths]
+
+
+def test_a_grid_is_tried_once_and_its_best_becomes_a_config(quick, tmp_path, capsys):
+    assert quick(GRID, "--jobs", "2") == 0
+    shown = capsys.readouterr()
+    points = [(s["gamma"], s["n_epochs"]) for s in settings_in_runs(tmp_path)]
+    assert sorted(points) == [(g, n) for g in (0.1, 0.5, 0.9) for n in (1, 2)]
+    assert "6 complete" in shown.out
+    (line,) = [line for line in shown.out.splitlines() if line.startswith("best: trial ")]
+    config_id = line.rpartition(" ")[2]
+    config = load_config(config_id)
+    assert (config.gamma, config.config_id) == (0.9, "CartPole-v1:ppo_sweep")
+    given = {"gamma": 0.9, "n_epochs": config.n_epochs}
+    expected = load_config("CartPole-v1:ppo", sweep=given)
+    names = {"config_id": config.config_id, "description": config.description}
+    assert config.to_dict() == expected.to_dict() | names
+    assert config.description == "Trial 4 of sweep: val/roll/ep_rew_mean 100"
+    page = (tmp_path / "out" / "report.md").read_text()
+    assert f"python train.py {config_id}" in page
+    assert (tmp_path / "out" / "sweep.png").stat().st_size > 10_000
+    assert quick(GRID) == 0  # nothing is left to do
+    assert len(trials(tmp_path)) == 6
+
+
+def test_a_sweep_can_be_lengthened_and_draws_what_it_would_have_drawn(quick, tmp_path):
+    quick(RANDOM, "--n-trials", "5")
+    whole = [trial.user_attrs[SETTINGS] for trial in trials(tmp_path)]
+    shutil.rmtree(tmp_path / "out")
+    quick(RANDOM, "--n-trials", "2")
+    quick(RANDOM, "--n-trials", "5")
+    parts = [trial.user_attrs[SETTINGS] for trial in trials(tmp_path)]
+    assert parts == whole
+    assert len({s["gamma"] for s in whole}) == 5
+    shutil.rmtree(tmp_path / "out")
+    quick(RANDOM, "--n-trials", "1", "--seed", "1")
+    assert trials(tmp_path)[0].user_attrs[SETTINGS] != whole[0]
+
+
+def test_a_failure_is_counted_and_named_and_the_others_go_on(quick, tmp_path, capsys):
+    text = SWEEP % "grid" + "  n_epochs: {values: [12, 13, 14]}\n"
+    assert quick(text) == 0
+    assert "2 complete, 1 failed" in (shown := capsys.readouterr()).out
+    assert "failed: trial 1: exit code 3: thirteen is too many" in shown.out
+    assert "thirteen is too many" in (tmp_path / "out" / "report.md").read_text()
+
+
+def test_a_sweep_of_failures_is_one(quick):
+    with pytest.raises(RunFailedError, match="all 1 trials failed"):
+        quick(SWEEP % "grid" + "  n_epochs: {values: [13]}\n")
+
+
+def test_a_metric_that_no_run_has_fails_the_trial_and_names_those_that_there_are(quick, capsys):
+    text = RANDOM.replace("val/roll/ep_rew_mean", "val/roll/ep_rew_meen")
+    with pytest.raises(RunFailedError):
+        quick(text, "--n-trials", "1")
+    assert "it has no 'val/roll/ep_rew_meen'; among others it has" in capsys.readouterr().out
+
+
+def test_a_trial_is_judged_by_its_mean_over_seeds(quick, tmp_path):
+    assert quick(RANDOM, "--n-trials", "1", "--seeds", "3", "--jobs", "2") == 0
+    spec = read_sweep(tmp_path / "sweep.yaml")
+    (trial,) = SweepStudy(spec, tmp_path / "out", seed=0, n_seeds=3).trials
+    gamma = trial.user_attrs[SETTINGS]["gamma"]
+    # The seeds add 0, 1 and 2, which is 1 on average.
+    assert trial.value == pytest.approx(100 * (1 - (gamma - 0.9) ** 2) + 1)
+    assert sorted(trial.intermediate_values) == list(range(1, 11))
+    paths = tmp_path.glob("out/trials/*/*/*/config.json")
+    seeds = [json.loads(path.read_text())["seed"] for path in paths]
+    assert sorted(seeds) == [0, 1, 2]
+
+
+def test_what_lags_behind_is_stopped(quick, tmp_path, capsys):
+    text = SWEEP % "grid" + (
+        "  gamma: {values: [0.9, 0.1]}\n  n_epochs: {values: [6]}\n"
+        "early_terminate: {type: hyperband, min_iter: 2, eta: 3}\n"
+    )
+    quick(text, "--jobs", "2")
+    first, second = trials(tmp_path)
+    assert (state_of(first), state_of(second)) == ("complete", "pruned")
+    assert len(second.intermediate_values) < 10
+    assert "trial 1: pruned at" in capsys.readouterr().err
+
+
+def test_the_target_ends_a_sweep(quick, tmp_path):
+    text = GRID.replace("goal: maximize", "goal: maximize, target: 99")
+    quick(text.replace("[0.1, 0.5, 0.9]", "[0.9, 0.5, 0.1]"))
+    assert len([t for t in trials(tmp_path) if state_of(t) == "complete"]) == 1
+
+
+def test_another_sweep_in_the_same_folder_is_refused(quick):
+    quick(RANDOM, "--n-trials", "1")
+    with pytest.raises(ConfigError, match="the sweep file differs"):
+        quick(RANDOM.replace("0.9", "0.8"), "--n-trials", "1")
+    with pytest.raises(ConfigError, match="--seeds differs"):
+        quick(RANDOM, "--n-trials", "1", "--seeds", "2")
+
+
+DRIVER = """
+import sys
+from pathlib import Path
+import utils.sweeps.trial
+utils.sweeps.trial.ROOT = Path(sys.argv.pop(1))
+from utils.errors import exit_on_user_error
+from utils.sweeps import read_sweep
+from utils.sweeps.cli import parse_sweep_args
+from utils.sweeps.session import run_session
+args = parse_sweep_args(sys.argv[1:])
+exit_on_user_error(lambda: run_session(read_sweep(args.path), args))
+"""
+
+
+def start_sweep(folder, text, *options):
+    """Start a sweep as a process in a session of its own."""
+    shutil.copy(ROOT / "tests" / "helpers" / "quick_training.py", folder / "train.py")
+    (folder / "sweep.yaml").write_text(text)
+    return start_sweep_again(folder, *options)
+
+
+def start_sweep_again(folder, *options):
+    """Start the same sweep over what is there."""
+    arguments = [str(folder), str(folder / "sweep.yaml"), "--out", str(folder / "out")]
+    return subprocess.Popen(
+        [sys.executable, "-c", DRIVER, *arguments, *options],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def running_trainings(folder):
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if str(folder / "train.py").encode() in words:
+            found.append(int(entry.name))
+    return found
+
+
+def wait_until(condition, seconds=30.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+SLOW_GRID = SWEEP % "grid" + "  n_epochs: {values: [1, 7, 8]}\n"
+
+
+def test_after_kill_9_the_running_trial_is_done_again(tmp_path):
+    sweep = start_sweep(tmp_path, SLOW_GRID, "--jobs", "2")
+    wait_until(lambda: list(tmp_path.glob("out/trials/0001/*/metrics.jsonl")))
+    os.kill(sweep.pid, signal.SIGKILL)
+    sweep.wait()
+    wait_until(lambda: not running_trainings(tmp_path))  # they do not outlive their sweep
+    journal = tmp_path / "out" / "journal.log"
+    journal.write_bytes(journal.read_bytes() + b'{"op_code": 4, "wor')  # killed while it wrote
+    program = tmp_path / "train.py"
+    program.write_text(program.read_text().replace("7: 2.0", "7: 0.0"))
+    again = start_sweep_again(tmp_path)
+    out, _ = again.communicate(timeout=60)
+    assert again.returncode == 0, out
+    assert "3 complete" in out
+    found = trials(tmp_path)
+    lost = [t for t in found if state_of(t) == "lost"]
+    done = {t.user_attrs[SETTINGS]["n_epochs"] for t in found if state_of(t) == "complete"}
+    assert done == {1, 7, 8}
+    assert lost
+
+
+def test_ctrl_c_leaves_no_process_and_says_how_to_go_on(tmp_path):
+    sweep = start_sweep(tmp_path, SLOW_GRID, "--jobs", "2")
+    wait_until(lambda: list(tmp_path.glob("out/trials/0001/*/metrics.jsonl")))
+    os.kill(sweep.pid, signal.SIGINT)
+    out, _ = sweep.communicate(timeout=30)
+    assert sweep.returncode == 130, out
+    assert "interrupted; go on with: python" in out
+    assert "interrupted and done again" in out
+    assert running_trainings(tmp_path) == []
+    assert processes_left(sweep.pid) == []
+    assert any(state_of(trial) == "waiting" for trial in trials(tmp_path))
+
+
+def test_two_sweep_processes_share_the_trials(tmp_path):
+    first = start_sweep(tmp_path, GRID)
+    wait_until(lambda: (tmp_path / "out" / "journal.log").exists())
+    second = start_sweep_again(tmp_path)
+    for process in (first, second):
+        out, _ = process.communicate(timeout=60)
+        assert process.returncode == 0, out
+    found = trials(tmp_path)
+    points = [tuple(t.user_attrs[SETTINGS].values()) for t in found]
+    assert [state_of(t) for t in found] == ["complete"] * 6
+    assert len(set(points)) == 6
