@@ -69,6 +69,7 @@ def client_environment(folder: Path) -> dict[str, str]:
     """Return variables by which W&B finds no login and keeps its own files in a folder."""
     return {
         "NETRC": str(folder / "no-netrc"),
+        "WANDB_DIR": str(folder),
         "WANDB_CONFIG_DIR": str(folder / "wandb-config"),
         "WANDB_CACHE_DIR": str(folder / "wandb-cache"),
         "WANDB_DATA_DIR": str(folder / "wandb-data"),

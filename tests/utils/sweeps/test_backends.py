@@ -78,7 +78,7 @@ def test_four_trials_by_the_agent_and_by_processes_get_the_same_configs(tmp_path
     pytest.importorskip("optuna")
     remote, local = tmp_path / "remote", tmp_path / "local"
     with Server() as server:
-        environment = server.environment(tmp_path) | {"WANDB_DIR": str(tmp_path)}
+        environment = server.environment(tmp_path)
         path = write_sweep(tmp_path, remote)
         done = run_sweep(path, "--backend", "wandb", environment=environment)
         state = server.state()
