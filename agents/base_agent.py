@@ -135,6 +135,9 @@ class BaseAgent(LightningModule):
             What a person should know of what is missing, or None.
         """
 
+    def take_over_policy(self) -> None:
+        """Let what learns begin where the policy is, which has just got weights of another run."""
+
     def describe_learning(self) -> list[str]:
         """Say in a few lines what a person should know of the learning before it begins."""
         return []

@@ -71,6 +71,7 @@ def _begin_run(config: Config, plan: TrainingPlan) -> int:
         if state is not None:
             _check_fits(state, agent, source=plan.checkpoint)
             load_policy_state(agent.policy, state, source=plan.checkpoint, config=config)
+            agent.take_over_policy()
         agent.warm_up()  # a stop while it compiles leaves no folder
         run = Run.create(
             plan.runs_dir, config_id=config.config_id, config_dict=plan.config.to_dict()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import signal
 from pathlib import Path
@@ -30,8 +31,34 @@ NORMALIZED = {
     "target_kl": 0.02,
     "ent_coef": "lin_0.01",
 }
+# Epochs of 128 timesteps, as the others have; learning begins in the second.
+REPLAY = {
+    "n_steps": None,
+    "n_epochs": None,
+    "batch_size": 16,
+    "buffer_transitions": 600,
+    "learning_starts_timesteps": 150,
+    "steps_per_epoch": 32,
+    "train_every_vec_steps": 3,
+    "replay_ratio": 0.3,
+    "target_update_timesteps": 200,
+    "policy_kwargs": {"hidden_dims": [16]},
+}
+RAINBOW = {
+    "prioritized_replay": True,
+    "n_step": 3,
+    "dueling": True,
+    "noisy": True,
+    "distribution": "c51",
+    "v_min": 0,
+    "v_max": 100,
+    "normalize_obs": "rolling",
+    "vectorization": "sync",
+}
 CONFIGS = {
     "CartPole": small(),
+    "DQN": small("CartPole-v1:dqn", **REPLAY),
+    "Rainbow": small("CartPole-v1:dqn", **REPLAY, **RAINBOW),
     "normalised": small(**NORMALIZED, vectorization="sync"),
     "curious": small(
         exploration={"kind": "rnd", "coef": "lin_1", "update_proportion": 0.5},
@@ -115,6 +142,34 @@ def test_killed_and_resumed_with_a_physics_engine(straight, tmp_path):
     pytest.importorskip("Box2D", reason="needs the extra box2d")
     arguments = small("LunarLander-v3:ppo", n_steps=256, batch_size=256, max_timesteps=12288)
     check_killed_and_resumed(straight("LunarLander", arguments), arguments, tmp_path)
+
+
+def test_a_buffer_lies_beside_the_newest_checkpoint_alone(straight, tmp_path):
+    whole = straight("DQN", CONFIGS["DQN"])
+    assert [path.name for path in whole.checkpoints_dir.glob("*.replay")] == ["epoch=12.replay"]
+    killed = train(*CONFIGS["DQN"], runs_dir=tmp_path, fault="kill-before-link:3")
+    assert killed.code == -signal.SIGKILL
+    run = only_run(tmp_path)
+    # The buffer of the save that was not finished lies beside the one that belongs to `last`.
+    assert run.checkpoint("@last").with_suffix(".replay").exists()
+    resumed = resume(tmp_path)
+    assert resumed.code == 0, resumed.err
+    assert_same_training(run, whole)
+
+
+def test_a_run_without_its_buffer_says_so_and_fills_a_new_one(tmp_path):
+    arguments = small("CartPole-v1:dqn", **REPLAY, save_replay=False)
+    train(*arguments, runs_dir=tmp_path, fault="kill-in-epoch:8")
+    resumed = resume(tmp_path)
+    assert resumed.code == 0, resumed.err
+    assert "note: no replay buffer is saved beside epoch=05.ckpt" in resumed.err
+    run = only_run(tmp_path)
+    updates = [row["train/cnt/updates"] for row in rows(run)]
+    fresh = [after - before for before, after in itertools.pairwise(updates[4:])]
+    # 152 of 256 timesteps fill the buffer again; 0.3 of those after it are updates.
+    assert fresh[0] == 0
+    assert fresh[1] == int(0.3 * 104)
+    assert max(fresh) <= 0.3 * 128 + 1
 
 
 @pytest.mark.parametrize(

@@ -212,6 +212,18 @@ class DQNAgent(ReplayAgent):
         return loss, divergence(cross_entropy=loss, target=target), value
 
     @override
+    def take_over_policy(self) -> None:
+        self.target.load_state_dict(self.policy.state_dict())
+
+    @override
+    def warm_up(self) -> None:
+        if self.compiled is None:
+            return
+        from agents.dqn.warm_up import warm_up_compiled
+
+        warm_up_compiled(self)
+
+    @override
     def describe_learning(self) -> list[str]:
         config = self.config
         period, tau = config.target_update_timesteps, config.target_tau

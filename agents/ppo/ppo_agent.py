@@ -112,7 +112,8 @@ class PPOAgent(OnPolicyAgent):
     def warm_up(self) -> None:
         if self.compiled_update is None and not self._has_compiled_rollouts():
             return
-        from agents.ppo.warm_up import stoppable_compiler, warm_up_rollouts, warm_up_update
+        from agents.ppo.warm_up import warm_up_rollouts, warm_up_update
+        from utils.compiled.stoppable_compiler import stoppable_compiler
 
         with stoppable_compiler():
             if self._has_compiled_rollouts():

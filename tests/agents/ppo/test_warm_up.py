@@ -9,9 +9,9 @@ import numba
 import pytest
 import torch
 
-from agents.ppo.warm_up import stoppable_compiler
 from gym_envs.numba_settings import njit
 from tests.helpers.agents import begin, make_agent, train_epochs
+from utils.compiled.stoppable_compiler import stoppable_compiler
 
 KERNELS = (
     ("utils.compiled.rollout", "collect_steps"),
