@@ -14,7 +14,7 @@ from typing import Any
 
 from utils.keyboard.terminal_mode import KeyMode
 
-_BACKGROUND_SECONDS = 0.5
+_BACKGROUND_MILLISECONDS = 500
 """How often a program in the background looks whether it came to the foreground."""
 _DEBUGGER_EVENTS = ("builtins.breakpoint", "pdb.Pdb")
 _CHUNK_BYTES = 256
@@ -108,9 +108,8 @@ class Keyboard:
             while self._mode is mode:
                 if not mode.is_entered:
                     mode.enter()
-                watched = [mode.descriptor, woken] if mode.is_entered else [woken]
-                patience = None if mode.is_entered else _BACKGROUND_SECONDS
-                ready = select.select(watched, [], [], patience)[0]
+                watched = [woken, mode.descriptor] if mode.is_entered else [woken]
+                ready = _wait_for(watched, None if mode.is_entered else _BACKGROUND_MILLISECONDS)
                 if woken in ready:
                     return
                 if ready:
@@ -150,3 +149,11 @@ class Keyboard:
         if mode is not None and self._mode is mode:
             mode.enter()
             self._on_return()
+
+
+def _wait_for(descriptors: list[int], milliseconds: int | None) -> list[int]:
+    """Return those that have something to read, or whose other end is gone."""
+    poll = select.poll()
+    for descriptor in descriptors:
+        poll.register(descriptor, select.POLLIN)
+    return [descriptor for descriptor, _ in poll.poll(milliseconds)]

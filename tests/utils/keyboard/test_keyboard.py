@@ -15,21 +15,25 @@ from tests.helpers.terminal_session import TerminalSession
 PROGRAM = """
 import os, signal, sys, threading, time
 from utils.keyboard import Keyboard, has_keyboard
-print("has keyboard", has_keyboard(), flush=True)
-keyboard = Keyboard(on_return=lambda: print("returned", flush=True))
+
+def say(text):
+    os.write(1, f"{text}\\n".encode())  # in one piece, whichever thread it comes from
+
+say(f"has keyboard {has_keyboard()}")
+keyboard = Keyboard(on_return=lambda: say("returned"))
 stop = threading.Event()
 
 def on_key(key):
-    print(f"key {key}", flush=True)
+    say(f"key {key}")
     if key == "q":
         stop.set()
 
 keyboard.open(on_key)
-print("open", keyboard.is_open, flush=True)
+say(f"open {keyboard.is_open}")
 BODY
 keyboard.close()
 keyboard.close()
-print("closed", signal.getsignal(signal.SIGTSTP) == signal.SIG_DFL, flush=True)
+say(f"closed {signal.getsignal(signal.SIGTSTP) == signal.SIG_DFL}")
 """
 WAIT = "while not stop.wait(0.02): pass"
 
