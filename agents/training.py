@@ -369,7 +369,8 @@ class _Session:
     def _tell(self, text: str, *, is_logged: bool = False) -> None:
         """Show a line to the person at the keyboard, if the console has not it from the log."""
         if self.console is None:
-            print(text, file=sys.stderr, flush=True)
+            sys.stderr.write(f"{text}\n")  # in one piece, whichever thread it comes from
+            sys.stderr.flush()
         elif not is_logged:
             self.console.message(text)
 
