@@ -321,11 +321,23 @@ def test_too_many_ends_shorten_what_is_held_and_a_warning_says_so() -> None:
     slow.begin(observation)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        for step in episodes.steps(50):
+        for t, step in enumerate(episodes.steps(50)):
             buffer.add(**step._asdict())
             slow.add(step)
+            if t % 3 == 2:
+                observation = episodes.begin([1])
+                buffer.cut(observation, [1])
+                slow.cut(observation, [1])
             compare(buffer, slow, n_step=2, gamma=0.9)
-            assert 0 < len(buffer) < 60
+            # Of all ends so far the last eight are known; the steps of the others are gone.
+            ends = sorted(
+                at
+                for steps in slow.steps
+                for at, one in enumerate(steps)
+                if one.terminated or one.truncated
+            )
+            oldest = ends[-9] + 1 if len(ends) > 8 else 0
+            assert len(buffer) == N_ENVS * (t + 1 - max(oldest, t + 1 - 20))
     assert len(told) == 1
     assert "n_finals makes room for more" in str(told[0].message)
 
