@@ -52,11 +52,9 @@ def runs_dir(tmp_path):
 def publish(environment, runs_dir):
     """Run `run_publish.py` on the newest run, with three episodes and no waiting."""
 
-    def publish(*arguments, **changes):
+    def publish(*arguments, fault="impatient", **changes):
         options = ("--runs-dir", str(runs_dir), "--episodes", "3", *arguments)
-        command = Command(
-            "run_publish", *options, fault="impatient", environment=environment | changes
-        )
+        command = Command("run_publish", *options, fault=fault, environment=environment | changes)
         return command.wait()
 
     return publish
@@ -64,11 +62,10 @@ def publish(environment, runs_dir):
 
 @pytest.fixture
 def play(environment, runs_dir):
-    def play(*arguments, **changes):
+    def play(*arguments, fault="impatient", **changes):
         options = ("--runs-dir", str(runs_dir), *arguments)
-        return Command(
-            "run_play", *options, fault="impatient", environment=environment | changes
-        ).wait()
+        command = Command("run_play", *options, fault=fault, environment=environment | changes)
+        return command.wait()
 
     return play
 
@@ -385,6 +382,19 @@ def test_weights_that_are_not_finite_are_refused(hub, publish, runs_dir):
     (line,) = error_lines(done)
     assert "not finite (actor_head.bias)" in line
     assert not hub.repositories
+
+
+def test_a_missing_package_is_told_with_its_extra(publish, play, runs_dir):
+    run = make_cart_pole(runs_dir)
+    for package in ("huggingface_hub", "safetensors"):
+        done = publish(fault=f"without:{package}")
+        assert done.code == 2
+        assert f"needs the package '{package}'" in done.err
+        assert "gymnasium-solver[hub]" in done.err
+    assert "gymnasium-solver[onnx]" in publish("--onnx", fault="without:onnxscript").err
+    assert "gymnasium-solver[hub]" in play("--repo", REPO, fault="without:huggingface_hub").err
+    own = ("--run-id", run.id, "--render", "none", "--episodes", "1")
+    assert play(*own, fault="without:huggingface_hub").code == 0
 
 
 def test_a_repository_is_refused_where_it_is_not_what_it_says(hub, publish, play, runs_dir):
