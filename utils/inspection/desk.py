@@ -251,7 +251,7 @@ def _key(facts: dict[str, Any]) -> tuple[int, str]:
 
 
 def _return_of(facts: dict[str, Any]) -> float:
-    return round(facts["episode_return"], 3)
+    return round(facts["episode_return"], 2)
 
 
 def _end_of(facts: dict[str, Any]) -> str:

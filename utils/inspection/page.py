@@ -107,7 +107,7 @@ class _Page:
             label="Recorded episodes: click one to watch it",
             elem_id="episodes",
             max_height=420,
-            column_widths=["14%", "21%", "20%", "17%", "28%"],
+            column_widths=["11%", "19%", "23%", "17%", "30%"],
         )
 
     def connect(self, page: gr.Blocks) -> None:

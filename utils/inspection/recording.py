@@ -14,7 +14,7 @@ from utils.inspection.advantages import LearnerView, episode_advantage
 from utils.inspection.observations import ObservationReader
 from utils.inspection.record import End
 from utils.playback.environment import draw_states
-from utils.policies import ActorCritic
+from utils.policies import Policy
 from utils.rollouts.stepper import Outcome, Stepper, to_tensors
 from utils.vector_envs import InProcessVectorEnv
 from utils.vector_envs.episode_metrics import IS_SUCCESS
@@ -99,7 +99,7 @@ class EpisodeRecorder:
     def __init__(
         self,
         env: InProcessVectorEnv,
-        policy: ActorCritic,
+        policy: Policy,
         *,
         reader: ObservationReader,
         learner: LearnerView | None,

@@ -33,7 +33,7 @@ from utils.playback.environment import (
     frames_per_second,
     render_modes,
 )
-from utils.policies import ActorCritic
+from utils.policies import Policy
 from utils.run import Run
 from utils.vector_envs import InProcessVectorEnv
 from utils.video import VideoWriter
@@ -45,7 +45,7 @@ _MOST_STEPS = 10_000
 class LoadedPolicy(Protocol):
     """A policy in evaluation mode on the CPU, and where it comes from."""
 
-    policy: ActorCritic
+    policy: Policy
     counters: Counters
     reward_factor: float | None
     """What the reward normaliser multiplied by when it was saved; 1 without one, None where the

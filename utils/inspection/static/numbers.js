@@ -50,6 +50,7 @@ export function rangeOf(lists) {
   let high = -Infinity;
   for (const list of lists) {
     for (const x of list) {
+      if (!Number.isFinite(x)) continue;
       if (x < low) low = x;
       if (x > high) high = x;
     }

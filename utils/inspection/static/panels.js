@@ -55,7 +55,9 @@ export class ChoicePanel {
     this.traces = traces;
     this.values = traces.action_probabilities ?? traces.q_values;
     this.isShare = Boolean(traces.action_probabilities);
-    parent.append(make("h4", "", this.isShare ? "Action probabilities" : "Action values"));
+    const titles = { share: "Action probabilities", value: "Action values", none: "Action" };
+    const kind = this.isShare ? "share" : this.values ? "value" : "none";
+    parent.append(make("h4", "", titles[kind]));
     this.rows = [];
     for (const group of actions.groups) {
       if (group.name) parent.append(make("div", "bar-group", group.name));
@@ -76,9 +78,8 @@ export class ChoicePanel {
       const isForbidden = !isOver && mask && mask.at(t, i) === 0;
       root.classList.toggle("forbidden", Boolean(isForbidden));
       root.classList.toggle("chosen", isChosen(this.actions, this.traces.action, t, i));
-      reading.textContent = isForbidden
-        ? "not allowed"
-        : this.isShare ? percent(x) : format(x);
+      const known = this.isShare ? percent(x) : format(x);
+      reading.textContent = isForbidden ? "not allowed" : this.values ? known : "";
     });
   }
 }
@@ -87,7 +88,8 @@ export class ChoicePanel {
 export class NumberPanel {
   constructor(parent, actions, traces) {
     this.traces = traces;
-    parent.append(make("h4", "", "Action: mean, deviation, chosen"));
+    const parts = ["action_mean", "action_std"].filter((key) => traces[key]).length;
+    parent.append(make("h4", "", ["Action", "Action: mean, chosen", "Action: mean, deviation, chosen"][parts]));
     this.rows = actions.labels.map((label, k) => {
       const parts = row(parent, label);
       parts.root.classList.add("numbers");
@@ -116,9 +118,8 @@ export class NumberPanel {
         : "0";
       tick.style.left = `${place(chosen)}%`;
       tick.hidden = !Number.isFinite(chosen);
-      reading.textContent = mean
-        ? `${format(centre)} ± ${format(spread)} → ${format(chosen)}`
-        : format(chosen);
+      const thought = std ? `${format(centre)} ± ${format(spread)}` : format(centre);
+      reading.textContent = mean ? `${thought} → ${format(chosen)}` : format(chosen);
     });
   }
 }

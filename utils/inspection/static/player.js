@@ -370,7 +370,8 @@ class Player {
       }
       return line;
     });
-    return [lines, { title: `Action: mean and deviation${suffix}` }];
+    const title = traces.action_std ? "Action: mean and deviation" : "Action";
+    return [lines, { title: title + suffix }];
   }
 
   addObservationCharts(add) {
