@@ -46,7 +46,7 @@ class Tmux:
     def screen(self) -> str:
         return self._call("capture-pane", "-p")
 
-    def expect(self, text: str, *, seconds: float = 30.0) -> None:
+    def expect(self, text: str, *, seconds: float = 60.0) -> None:
         deadline = time.monotonic() + seconds
         while text not in self.screen():
             assert time.monotonic() < deadline, f"no {text!r} in\n{self.screen()}"
@@ -79,7 +79,7 @@ def tmux(tmp_path_factory):
     terminal.close()
 
 
-def wait_for_epoch(runs_dir, epoch, *, seconds=60.0):
+def wait_for_epoch(runs_dir, epoch, *, seconds=90.0):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if any(path.stat().st_size for path in runs_dir.glob("*/metrics.jsonl")):

@@ -2,6 +2,7 @@ import io
 import logging
 import os
 import re
+import threading
 import time
 
 import pytest
@@ -241,6 +242,44 @@ def test_a_message_in_the_middle_of_a_redraw_waits_for_its_end(make_console, clo
     assert "\n".join(screen.lines).count("SIGINT") == 1
     assert "\n".join(screen.lines).count("CartPole-v1:ppo ") == 1
     assert not console.is_live
+
+
+def test_a_table_begun_anew_leaves_what_others_wrote(make_console, clock):
+    screen = Screen(columns=100, rows=40)
+    console = make_console(screen)
+    console.write(row_of(1), epoch=1, timesteps=1000)
+    screen.write("$ fg\n")
+    console.begin_anew()
+    for epoch in (2, 3):
+        clock.now += 2.0
+        console.write(row_of(epoch), epoch=epoch, timesteps=1000 * epoch)
+    text = "\n".join(screen.lines)
+    before, after = text.split("$ fg\n")
+    assert "epoch 1 " in before
+    assert "epoch 3 " in after
+    assert after.count("CartPole-v1:ppo   ") == 1
+
+
+def test_other_threads_may_send_messages(make_console, clock):
+    screen = Screen(columns=100, rows=400)
+    console = make_console(screen)
+    console.write(row_of(1), epoch=1, timesteps=1000)
+
+    def send(name):
+        for i in range(20):
+            console.message(f"{name} {i}.")
+
+    threads = [threading.Thread(target=send, args=(name,)) for name in "abc"]
+    for thread in threads:
+        thread.start()
+    for epoch in range(2, 60):
+        clock.now += 2.0
+        console.write(row_of(epoch), epoch=epoch, timesteps=1000 * epoch)
+    for thread in threads:
+        thread.join()
+    text = "\n".join(screen.lines)
+    assert text.count("CartPole-v1:ppo   ") == 1
+    assert {f"{name} {i}." for name in "abc" for i in range(20)} <= set(screen.lines)
 
 
 def test_colours_only_where_they_are_wanted(make_console, monkeypatch):
