@@ -9,7 +9,8 @@ import gymnasium as gym
 import torch
 from torch import Tensor
 
-from utils.policy_factory import ActorCritic, PolicyStep
+from utils.policies import Policy, PolicyStep
+from utils.policies.random_policy import RandomPolicy
 
 
 class SideBySide:
@@ -18,14 +19,14 @@ class SideBySide:
     Sampled actions come from one generator for each environment. Greedy choices are one call of the
     networks for all. Everything else is a call for each: a row of a batch is rounded otherwise than
     the row alone, and a continuous action carries the difference into the rest of its episode,
-    where a choice forgets it.
+    where a choice forgets it. A random policy draws its choices, greedy or not.
 
     It stands where a `Stepper` expects a policy.
     """
 
     def __init__(
         self,
-        policy: ActorCritic,
+        policy: Policy,
         action_space: gym.Space,
         *,
         seeds: Sequence[int],
@@ -46,8 +47,9 @@ class SideBySide:
         self._deterministic = deterministic
         self._generators = [torch.Generator(device=device).manual_seed(seed) for seed in seeds]
         n_envs = len(seeds)
-        is_exact = deterministic and not isinstance(action_space, gym.spaces.Box)
-        self._parts = [slice(n_envs)] if is_exact else [slice(k, k + 1) for k in range(n_envs)]
+        draws = not deterministic or isinstance(policy, RandomPolicy)
+        is_alone = draws or isinstance(action_space, gym.spaces.Box)
+        self._parts = [slice(k, k + 1) for k in range(n_envs)] if is_alone else [slice(n_envs)]
 
     def initial_state(self, n: int) -> Tensor | None:
         """Return the memory of n environments at the start of an episode; None without one."""
@@ -56,7 +58,7 @@ class SideBySide:
     def act(
         self, observation: Any, *, mask: Tensor | None, state: Tensor | None, **_: object
     ) -> PolicyStep:
-        """Choose an action for each row; see `ActorCritic.act`, of which this keeps the shape."""
+        """Choose an action for each row; see `Policy.act`, of which this keeps the shape."""
         steps = [
             self.policy.act(
                 _rows(observation, part),

@@ -65,7 +65,7 @@ def is_allowed(action: np.ndarray, mask: np.ndarray | None, space: gym.Space) ->
 
 
 def describe_action(action: np.ndarray, labels: Sequence[str], space: gym.Space) -> str:
-    """Return an action in words: the names of its choices, or the numbers of its entries."""
+    """Return an action in words: names of choices, or the numbers that the environment gets."""
     match space:
         case gym.spaces.Discrete():
             return labels[int(action)]
@@ -77,9 +77,8 @@ def describe_action(action: np.ndarray, labels: Sequence[str], space: gym.Space)
         case gym.spaces.MultiBinary():
             names = [name for name, bit in zip(labels, action, strict=True) if bit]
             return " and ".join(names) or "nothing"
-    return " ".join(
-        f"{name} {value:+.2f}" for name, value in zip(labels, np.ravel(action), strict=True)
-    )
+    values = np.ravel(np.clip(action, space.low, space.high))
+    return " ".join(f"{name} {value:+.2f}" for name, value in zip(labels, values, strict=True))
 
 
 def _own_names(space: gym.Space, env: gym.Env | None) -> Sequence[str]:

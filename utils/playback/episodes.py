@@ -12,7 +12,7 @@ from torch import Tensor
 
 from utils.playback.acting import SideBySide
 from utils.playback.environment import draw_states
-from utils.policy_factory import ActorCritic, PolicyStep
+from utils.policies import Policy, PolicyStep
 from utils.rollouts.stepper import Outcome, Stepper
 from utils.vector_envs import BaseVectorEnv
 
@@ -63,7 +63,7 @@ class EpisodePlayer:
     def __init__(
         self,
         env: BaseVectorEnv,
-        policy: ActorCritic,
+        policy: Policy,
         *,
         seed: int,
         deterministic: bool,
@@ -117,7 +117,7 @@ class EpisodePlayer:
 
     @torch.inference_mode()
     def explain(self) -> dict[str, Tensor]:
-        """Return what the policy thinks of the present states; see `ActorCritic.explain`."""
+        """Return what the policy thinks of the present states; see `Policy.explain`."""
         return self._policy.explain(
             self._policy.normalize(self.stepper.observation),
             mask=self.stepper.mask,
@@ -169,7 +169,7 @@ class EpisodePlayer:
 
 def play_together(
     env: BaseVectorEnv,
-    policy: ActorCritic,
+    policy: Policy,
     *,
     seed: int,
     deterministic: bool,
@@ -207,7 +207,7 @@ def play_together(
 
 def play_episode(
     env: BaseVectorEnv,
-    policy: ActorCritic,
+    policy: Policy,
     *,
     seed: int,
     deterministic: bool,

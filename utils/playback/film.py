@@ -9,13 +9,13 @@ import torch
 
 from utils.playback.environment import build_playback_env, frames_per_second
 from utils.playback.episodes import PlayedEpisode, play_episode
-from utils.policy_factory import ActorCritic
+from utils.policies import Policy
 from utils.video import VideoWriter
 
 
 def film_episode(
     config: Any,
-    policy: ActorCritic,
+    policy: Policy,
     path: Path,
     *,
     seed: int,

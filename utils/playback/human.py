@@ -19,6 +19,7 @@ from utils.playback.view import Panel, Tile, View
 
 HINT = "tab policy  p pause  n frame  + - speed  backspace again  enter next  esc quit"
 _POLL_SECONDS = 0.05
+_LONGEST_NAME = 48  # of many entries the rows tell
 _ENDS = {"terminated": "it is over", "truncated": "time is up", "cut": "cut by the step limit"}
 
 
@@ -226,4 +227,4 @@ class _Moment:
         self.rows = suggestion_rows(thoughts, action, space=space, key_map=key_map, mask=self.mask)
         self.facts = describe_thoughts(thoughts)
         name = describe_action(action, key_map.labels, space)
-        self.suggestion = f"policy: {name}"
+        self.suggestion = f"policy: {name}" if len(name) <= _LONGEST_NAME else "policy"

@@ -28,7 +28,7 @@ from utils.playback.results import (
 from utils.playback.screens import NoScreen, Screen, VideoScreen
 from utils.playback.stage import choose_render, open_screen
 from utils.playback.view import Tile, View
-from utils.policy_factory import ActorCritic
+from utils.policies import Policy
 from utils.rollouts import EvaluationResult
 from utils.seeding import derive_seed
 from utils.vector_envs import InProcessVectorEnv
@@ -78,7 +78,7 @@ class PlaySession:
         self._labels = action_labels(space, config.spec.action.labels, first)
         self._key_map = build_key_map(space, self._labels, env_keys(space, first))
 
-    def play(self, policy: ActorCritic, *, timesteps: int) -> EvaluationResult:
+    def play(self, policy: Policy, *, timesteps: int) -> EvaluationResult:
         """Play all episodes; tell each one's seed, return, length and end, then the mean.
 
         Args:
@@ -124,7 +124,7 @@ class PlaySession:
         return result
 
     def _watch(
-        self, policy: ActorCritic, screen: Screen, seed: int, played: list[PlayedEpisode]
+        self, policy: Policy, screen: Screen, seed: int, played: list[PlayedEpisode]
     ) -> None:
         """Let the policy play all episodes; those that end are told and added to `played`."""
         for first in range(0, self.plan.args.episodes, self.env.num_envs):
@@ -147,7 +147,7 @@ class PlaySession:
         screen.linger()
 
     def _play_by_hand(
-        self, policy: ActorCritic, screen: LiveScreen, seed: int, played: list[HumanEpisode]
+        self, policy: Policy, screen: LiveScreen, seed: int, played: list[HumanEpisode]
     ) -> None:
         """Let the person play; episodes that end are added to `played`."""
         n_episodes = self.plan.args.episodes
@@ -165,7 +165,7 @@ class PlaySession:
             if game.has_left and k + 1 < n_episodes:
                 raise PlaybackStopped
 
-    def _compare(self, policy: ActorCritic, by_hand: list[HumanEpisode]) -> list[str]:
+    def _compare(self, policy: Policy, by_hand: list[HumanEpisode]) -> list[str]:
         """Let the policy play the person's seeds, unseen; return both side by side."""
         alone = []
         for own in by_hand:

@@ -70,8 +70,13 @@ def _measures(
         return shares, [f"{share:.2f}" for share in shares]
     if "q_values" in thoughts:
         values = thoughts["q_values"][0].cpu().numpy()
-        width = max(float(np.ptp(values)), 1e-9)
-        return list((values - values.min()) / width), [f"{value:.2f}" for value in values]
+        is_known = np.isfinite(values)  # what a mask forbids has none
+        low = values[is_known].min()
+        width = max(float(np.ptp(values[is_known])), 1e-9)
+        shares = np.where(is_known, (values - low) / width, 0.0)
+        return shares.tolist(), [
+            f"{v:.2f}" if k else "" for v, k in zip(values, is_known, strict=True)
+        ]
     return [None] * n_rows, [""] * n_rows
 
 

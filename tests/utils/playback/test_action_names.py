@@ -46,7 +46,7 @@ def test_actions_in_words():
     assert describe_action(np.array([1, 0, 1]), "abc", bits) == "a and c"
     assert describe_action(np.array([0, 0, 0]), "abc", bits) == "nothing"
     box = gym.spaces.Box(-1, 1, (2,))
-    assert describe_action(np.array([0.5, -1]), ["gas", "x"], box) == "gas +0.50 x -1.00"
+    assert describe_action(np.array([0.5, -1.5]), ["gas", "x"], box) == "gas +0.50 x -1.00"
 
 
 def test_masks():

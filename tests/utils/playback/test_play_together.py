@@ -1,5 +1,6 @@
 """Episodes side by side are the ones that each would be alone."""
 
+import gymnasium as gym
 import pytest
 import torch
 
@@ -9,6 +10,7 @@ from utils.environment.families import table
 from utils.environment.families.family import Family
 from utils.playback.environment import build_playback_env
 from utils.playback.episodes import EpisodePlayer, play_episode, play_together
+from utils.policies.random_policy import RandomPolicy
 
 MASKED = "tests.helpers.masked_envs:Masked-v0"
 
@@ -61,6 +63,14 @@ def test_the_same_seeds_give_the_same_episodes(env_id, changes, policy, determin
     side_by_side, one_by_one = play_both(config, policy, deterministic=deterministic)
     assert side_by_side == one_by_one
     assert [episode.seed for episode in side_by_side] == [5, 6, 7]
+
+
+def test_policies_that_draw_although_they_are_greedy_play_the_same_too():
+    config = make_config(env_id="CartPole-v1")
+    policy = RandomPolicy(gym.spaces.Discrete(2), action_masks=False)
+    side_by_side, one_by_one = play_both(config, policy, deterministic=True)
+    assert side_by_side == one_by_one
+    assert len({episode.length for episode in side_by_side}) > 1
 
 
 def test_who_has_ended_stays_at_the_last_state_while_others_go_on():
