@@ -16,7 +16,14 @@ import torch
 import yaml
 
 from tests.helpers.commands import ROOT, Command, error_lines
-from tests.helpers.loopback_hub import ORGANISATION, READ_TOKEN, USER, WRITE_TOKEN, LoopbackHub
+from tests.helpers.loopback_hub import (
+    ORGANISATION,
+    READ_TOKEN,
+    USER,
+    WRITE_TOKEN,
+    LoopbackHub,
+    Repository,
+)
 from tests.helpers.played_runs import make_config, make_run
 from tests.test_run_play import state_of
 
@@ -264,6 +271,22 @@ def test_a_repository_that_was_there_is_not_removed(hub, publish, runs_dir):
     done = publish("--no-video", "--seed", "1")
     assert done.code == 2
     assert len(hub.repositories[REPO].commits) == 2
+
+
+def test_a_model_of_another_program_is_not_overwritten(hub, publish, runs_dir):
+    make_cart_pole(runs_dir)
+    repository = hub.repositories[f"{USER}/bert"] = Repository(is_private=False)
+    repository.commit("by hand", {"README.md": b"---\nlicense: mit\n---\n", "config.json": b"{}"})
+    done = publish("--no-video", "--repo-id", f"{USER}/bert")
+    assert done.code == 2
+    (line,) = error_lines(done)
+    assert "holds the config.json of another program" in line
+    assert len(repository.commits) == 1
+
+    # One that was made by hand, with nothing but a first card, is filled.
+    repository.commit("by hand", {"README.md": b"---\nlicense: mit\n---\n"})
+    assert publish("--no-video", "--repo-id", f"{USER}/bert").code == 0
+    assert len(repository.commits) == 3
 
 
 def test_private_stays_private(hub, publish, play, runs_dir):

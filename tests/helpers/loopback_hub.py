@@ -242,6 +242,7 @@ class _Handler(BaseHTTPRequestHandler):
                 "sha": repository.head,
                 "private": repository.is_private,
                 "tags": repository.matter.get("tags", []),
+                "library_name": repository.matter.get("library_name"),
                 "siblings": [{"rfilename": name} for name in sorted(repository.files)],
             }
         )

@@ -10,12 +10,10 @@ import yaml
 
 from utils.config import Config
 from utils.environment.families.table import family_of
-from utils.publishing.names import CARD, CONFIG, ONNX, RESULTS, VIDEO, WEIGHTS
+from utils.publishing.names import CARD, CONFIG, LIBRARY, ONNX, RESULTS, VIDEO, WEIGHTS
 from utils.publishing.replay import Replay
 from utils.publishing.results import PublishedResults
 from utils.reports.sections import markdown_table, settings_section
-
-LIBRARY = "gymnasium-solver"
 
 _FILES = {
     WEIGHTS: "weights and normaliser statistics; its head holds spaces and counters as text",

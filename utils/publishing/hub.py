@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from utils.errors import MissingDependencyError, UserError
 from utils.publishing.hub_failures import FailedCallError, hub_failures
-from utils.publishing.names import PUBLISHED_NAMES
+from utils.publishing.names import CONFIG, LIBRARY, ONNX, PUBLISHED_NAMES, WEIGHTS
 
 _T = TypeVar("_T")
 
@@ -103,11 +103,8 @@ class Hub:
         """
         assert files.keys() <= set(PUBLISHED_NAMES), files.keys()
         info = self._try("look for", self._find, repo_id)
-        if info is not None and is_private and not info.private:
-            raise HubError(
-                f"{self.endpoint}/{repo_id} is public: make it private there, or leave --private "
-                "out; nothing was published"
-            )
+        if info is not None:
+            self._check_repository(repo_id, info, is_private=is_private)
         is_made = info is None
         if is_made:
             self._try(
@@ -146,6 +143,22 @@ class Hub:
             return self._api.model_info(repo_id)
         except RepositoryNotFoundError:
             return None
+
+    def _check_repository(self, repo_id: str, info: Any, *, is_private: bool) -> None:
+        """Refuse a repository that others can see, if none may, and one of another program."""
+        address = f"{self.endpoint}/{repo_id}"
+        if is_private and not info.private:
+            raise HubError(
+                f"{address} is public: make it private there, or leave --private out; nothing was "
+                "published"
+            )
+        names = {sibling.rfilename for sibling in info.siblings or ()}
+        held = sorted(names & {CONFIG, WEIGHTS, ONNX})
+        if held and info.library_name != LIBRARY:
+            raise HubError(
+                f"{address} holds the {held[0]} of another program: choose another --repo-id; "
+                "nothing was published"
+            )
 
     def _commit(self, repo_id: str, files: Mapping[str, Path], summary: str) -> Upload:
         info = self._api.model_info(repo_id)

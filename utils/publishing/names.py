@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+LIBRARY = "gymnasium-solver"
+"""What a card names as the program that reads the repository."""
+
 CARD = "README.md"
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"

@@ -14,6 +14,8 @@ _BEGINS = r"(?<![\w.~/-])"
 _HOMES = re.compile(_BEGINS + r"(?:(?:/home|/Users)/[^/\s\"']+|[A-Za-z]:\\Users\\[^\\\s\"']+)")
 _SECRET_VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "WANDB_API_KEY")
 _SECRETS = re.compile(rb"\bhf_[A-Za-z0-9]{20,}\b")
+_SHORTEST_SECRET = 8
+"""Shorter texts, such as the `x` of a local server, occur by chance."""
 
 
 class PrivateContentError(UserError):
@@ -46,7 +48,8 @@ def check_content(name: str, content: bytes, *, token: str | None) -> None:
         PrivateContentError: It says what kind of thing was found, never the thing itself.
     """
     secrets = [os.environ.get(variable) for variable in _SECRET_VARIABLES] + [token]
-    if any(secret and secret.encode() in content for secret in secrets) or _SECRETS.search(content):
+    known = [secret for secret in secrets if secret and len(secret) >= _SHORTEST_SECRET]
+    if any(secret.encode() in content for secret in known) or _SECRETS.search(content):
         raise PrivateContentError(f"{name} would hold a token or a key: nothing was published")
     if _homes().search(content.decode("utf-8", errors="ignore")):
         raise PrivateContentError(
