@@ -10,6 +10,7 @@ from utils.inspection.advantages import LearnerView
 from utils.inspection.observations import ObservationReader
 from utils.inspection.recording import CannotReplayError, EpisodeRecorder, Script
 from utils.playback.environment import build_playback_env
+from utils.policies.random_policy import RandomPolicy
 from utils.vector_envs import InProcessVectorEnv
 
 HALVES = LearnerView(
@@ -176,6 +177,25 @@ def test_every_kind_of_space_is_recorded(build, sees, acts):
         assert recorded.traces["action_mean"].shape == (8, 2)
         assert (recorded.traces["action_std"][:-1] == 1.0).all()
     assert recorded.traces["digest"].shape == (8,)
+
+
+def test_a_policy_that_thinks_nothing_is_recorded_all_the_same(build):
+    env, _ = build(make_config(env_id="tests.helpers.envs:Identity-v0"))
+    traces = record(env, RandomPolicy(env.single_action_space, action_masks=False)).traces
+    assert set(traces) == {"observation", "digest", "action", "reward", "learner_reward"}
+
+
+def test_a_policy_of_action_values_is_recorded(build):
+    class Valuing(RandomPolicy):
+        def explain(self, observation, *, mask=None, state=None):
+            q = torch.tensor([[1.0, 3.0, 2.0]])
+            return {"q_values": q, "value": q.max(dim=1).values}
+
+    env, _ = build(make_config(env_id="tests.helpers.envs:Identity-v0"))
+    traces = record(env, Valuing(env.single_action_space, action_masks=False)).traces
+    assert traces["q_values"][0].tolist() == [1.0, 3.0, 2.0]
+    assert traces["value"].tolist() == [3.0] * 11
+    assert traces["advantage"].shape == (10,)
 
 
 def test_a_white_picture_reaches_the_network_as_ones():
