@@ -22,6 +22,7 @@ from utils.buffers import (
     TransitionLayout,
 )
 from utils.buffers.transition_gather import gather_on_device
+from utils.environment import build_env
 from utils.errors import CheckpointError, ConfigError
 from utils.rollouts.stepper import Stepper
 
@@ -483,3 +484,39 @@ def test_integers_stay_integers(place: Place) -> None:
     assert batch.next_observation.tolist() == [[1, 0], [2, 1]]
     assert batch.action.tolist() == [2, 0]
     assert batch.observation.dtype == batch.action.dtype == torch.int64
+
+
+def test_stacks_are_those_of_our_vector_environments() -> None:
+    env = build_env("CartPole-v1", n_envs=3, frame_stack=4, vectorization="sync")
+    layout = TransitionLayout(
+        capacity=300,
+        n_envs=3,
+        observation_space=env.single_observation_space,
+        action_space=env.single_action_space,
+        frame_stack=4,
+    )
+    buffer = TransitionBuffer(layout)
+    observation, _ = env.reset(seed=3)
+    buffer.begin(observation)
+    shown, reached, n_ends = [], [], 0
+    for t in range(100):
+        shown.append(observation.copy())
+        action = np.full(3, t // 3 % 2)
+        observation, reward, terminated, truncated, infos = env.step(action)
+        done = terminated | truncated
+        n_ends += done.sum()
+        after = np.where(done[:, None], infos.get("final_obs", observation), observation)
+        reached.append(after.copy())
+        buffer.add(
+            action=action,
+            reward=reward,
+            terminated=terminated,
+            truncated=truncated,
+            next_observation=observation,
+            final_observation=infos.get("final_obs"),
+        )
+    env.close()
+    batch = buffer.gather(all_names(buffer))
+    assert n_ends > 10
+    assert torch.equal(batch.observation, torch.from_numpy(np.concatenate(shown)))
+    assert torch.equal(batch.next_observation, torch.from_numpy(np.concatenate(reached)))
