@@ -45,7 +45,7 @@ def test_tensors_that_share_memory_are_written_apart(tmp_path):
 
 def test_equal_states_give_equal_bytes():
     turned = STATE | {"policy": dict(reversed(STATE["policy"].items()))}
-    assert weights_content(STATE) == weights_content(turned)
+    assert len({weights_content(state) for state in 10 * (STATE, turned)}) == 1
 
 
 def test_a_link_leads_to_the_weights(tmp_path):
