@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
+from collections.abc import Hashable
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +15,7 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from agents.base_agent import BaseAgent
+from agents.captured_replay import CapturedUpdates, why_not_captured
 from agents.replay_records import UpdateLog, record_episodes
 from agents.replay_setup import build_replay_source
 from utils.buffers import TransitionBatch
@@ -70,8 +73,8 @@ class ReplayAgent(BaseAgent):
     - `learn(batch)`: the optimiser steps of one update;
     - `before_updates`, if it has something to do between collecting and learning.
 
-    Everything else (buffer, phases, warm-up, exact counts, saving) is here. `make_updates` is the
-    reference that faster ways of the same updates override and are held to.
+    Everything else (buffer, phases, warm-up, exact counts, saving) is here.
+    `make_updates_one_by_one` is the reference that faster ways of the same updates are held to.
     """
 
     config: OffPolicyConfig
@@ -133,7 +136,39 @@ class ReplayAgent(BaseAgent):
         self.make_updates(due.n_updates)
 
     def make_updates(self, n_updates: int) -> None:
-        """Draw batches and learn from each, one after another."""
+        """Draw batches and learn from each, the fastest way there is."""
+        if self.captured is not None:
+            self.captured.make_updates(n_updates)
+        else:
+            self.make_updates_one_by_one(n_updates)
+
+    @cached_property
+    def captured(self) -> CapturedUpdates | None:
+        """What replays updates as graphs of a GPU; None where that cannot be done."""
+        return None if why_not_captured(self) else CapturedUpdates(self)
+
+    def torch_path(self, reason: str) -> str:
+        """Say how torch carries out updates, `reason` being why nothing faster on the CPU does."""
+        is_captured = why_not_captured(self) is None
+        return "updates as captured graphs" if is_captured else f"updates by torch ({reason})"
+
+    def update_kind(self) -> Hashable:
+        """Say which of several kinds of update is due, where they are not all alike."""
+        return None
+
+    def count_update(self) -> None:
+        """Take note that an update was made, where the next one depends on it."""
+
+    def learner_tensors(self) -> list[Tensor]:
+        """Return the tensors that `learn` changes beside networks and optimisers."""
+        return []
+
+    def learner_generators(self) -> list[torch.Generator]:
+        """Return the generators that `learn` draws from."""
+        return []
+
+    def make_updates_one_by_one(self, n_updates: int) -> None:
+        """Draw batches and learn from each, one after another: the reference."""
         for optimizer in self.optimizers.values():
             set_learning_rate(optimizer, self.hyperparameters["policy_lr"])
         is_prioritized = self.config.prioritized_replay
@@ -145,6 +180,7 @@ class ReplayAgent(BaseAgent):
                 if is_prioritized and learned.error is not None:
                     self.source.buffer.update_priorities(batch.index, learned.error)
                 self.log.add(learned.metrics)
+                self.count_update()
 
     def prepare(self, batch: TransitionBatch) -> ReplayBatch:
         """Return a batch as losses read it."""

@@ -87,7 +87,7 @@ class DQNAgent(ReplayAgent):
 
         reason = why_not_compiled(self.policy, self.config)
         if reason is not None:
-            return None, f"updates by torch ({reason})"
+            return None, self.torch_path(reason)
         compiled = CompiledDQN(
             self.policy, self.target, self.config, optimizer=self.optimizers["policy"]
         )
@@ -237,6 +237,10 @@ class DQNAgent(ReplayAgent):
                 f"{period / config.n_envs:,.6g} vector steps"
             )
         return [*super().describe_learning(), how]
+
+    @override
+    def learner_generators(self) -> list[torch.Generator]:
+        return [self.noise_generator]
 
     @override
     def learner_state(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What captured work shares: tensors that it changes, learning rates on the device, warming up."""
+"""What captured work of PPO shares: tensors that it changes, hyperparameters on the device."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from utils.optimization.capture import CAPTURABLE_OPTIMIZERS
 from utils.schedules import ScheduleSpec
 
 if TYPE_CHECKING:
     from agents.ppo.ppo_agent import PPOAgent
 
 Hyperparameters = Mapping[str, float | Tensor]
-
-_N_WARM_UPS = 2
-# Their state begins with zeros and their step takes its learning rate from a tensor.
-_KNOWN_OPTIMIZERS = ("Adam", "AdamW")
 
 
 def why_not_capture(agent: PPOAgent) -> str | None:
@@ -29,7 +26,7 @@ def why_not_capture(agent: PPOAgent) -> str | None:
         f"exploration.kind is {config.exploration.kind}": config.exploration.kind != "none",
         "value_normalization is popart": config.value_normalization == "popart",
         "target_kl is set": config.target_kl is not None,
-        f"optimizer is {config.optimizer}": config.optimizer not in _KNOWN_OPTIMIZERS,
+        f"optimizer is {config.optimizer}": config.optimizer not in CAPTURABLE_OPTIMIZERS,
         "optimizer_kwargs are set": bool(set(config.optimizer_kwargs) & {"foreach", "fused"}),
     }
     return next((reason for reason, holds in reasons.items() if holds), None)
@@ -78,39 +75,6 @@ def snapshot(agent: PPOAgent) -> Callable[[], None]:
                     tensor.zero_()
 
     return restore
-
-
-def warm_up_for_capture(work: Callable[[], object], device: torch.device) -> None:
-    """Do the work on a stream of its own: what a first call allocates stays out of the graph."""
-    stream = torch.cuda.Stream(device)
-    stream.wait_stream(torch.cuda.current_stream(device))
-    with torch.cuda.stream(stream):
-        for _ in range(_N_WARM_UPS):
-            work()
-    torch.cuda.current_stream(device).wait_stream(stream)
-
-
-def move_step_counts(optimizer: torch.optim.Optimizer) -> None:
-    """Put every `step` where its parameter is: a graph cannot count on the host.
-
-    A state that was read from disk, or that another loop has made, may have it on the CPU.
-    """
-    for parameter, state in optimizer.state.items():
-        if "step" in state:
-            state["step"] = state["step"].to(parameter.device)
-
-
-@contextmanager
-def device_learning_rate(optimizer: torch.optim.Optimizer, lr: Tensor) -> Iterator[None]:
-    """Let the optimiser's step read its learning rate from a tensor and be captured."""
-    before = [(group["lr"], group["capturable"]) for group in optimizer.param_groups]
-    for group in optimizer.param_groups:
-        group["lr"], group["capturable"] = lr, True
-    try:
-        yield
-    finally:
-        for group, (rate, capturable) in zip(optimizer.param_groups, before, strict=True):
-            group["lr"], group["capturable"] = rate, capturable
 
 
 @contextmanager

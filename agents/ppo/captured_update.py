@@ -9,17 +9,15 @@ from torch import Tensor
 
 from agents.ppo.capture import (
     DeviceScalars,
-    device_learning_rate,
     hyperparameters_of,
     learnt_tensors,
-    move_step_counts,
     snapshot,
-    warm_up_for_capture,
     why_not_capture,
 )
 from agents.update_report import UpdateReport
 from utils.dataloaders import UpdateBatch
 from utils.optimization import clip_and_step, set_learning_rate
+from utils.optimization.capture import device_learning_rate, move_step_counts, warm_up_for_capture
 from utils.rollouts import Minibatch
 
 if TYPE_CHECKING:

@@ -10,17 +10,15 @@ import torch
 from agents.ppo.capture import (
     DeviceScalars,
     Hyperparameters,
-    device_learning_rate,
     learnt_tensors,
-    move_step_counts,
     snapshot,
-    warm_up_for_capture,
     why_not_capture,
 )
 from agents.ppo.device_iteration import DeviceIteration
 from agents.ppo.device_loop import LoopReport
 from agents.ppo.loop_state import export_generators, load_generators
 from utils.optimization import set_learning_rate
+from utils.optimization.capture import device_learning_rate, move_step_counts, warm_up_for_capture
 
 if TYPE_CHECKING:
     from agents.ppo.ppo_agent import PPOAgent

@@ -118,7 +118,7 @@ class SACAgent(ReplayAgent):
         self.noise_generator.manual_seed(derive_seed(config.seed, "learner"))
         reason = why_not_dense(self)
         self.dense = DenseSAC(self) if reason is None else None
-        self.path = "updates written out" if reason is None else f"updates by torch ({reason})"
+        self.path = "updates written out" if reason is None else self.torch_path(reason)
 
     @override
     def build_explorer(self) -> ContinuousExplorer | SampledChoices:
@@ -218,6 +218,10 @@ class SACAgent(ReplayAgent):
             f"{self.target_entropy:.3g} nats"
         )
         return [*super().describe_learning(), how]
+
+    @override
+    def learner_generators(self) -> list[torch.Generator]:
+        return [self.noise_generator]
 
     @override
     def learner_state(self) -> dict[str, Any]:

@@ -71,6 +71,7 @@ class TD3Agent(ReplayAgent):
         self.noise_generator.manual_seed(derive_seed(config.seed, "learner"))
         self._n_critic_updates = 0
         self._last_actor = torch.zeros(2, device=self.compute_device)
+        self.path = self.torch_path("td3 has no other way")
 
     @override
     def build_explorer(self) -> ContinuousExplorer:
@@ -88,19 +89,35 @@ class TD3Agent(ReplayAgent):
         loss = critic_loss(q=q, target=target)
         of_critic = (loss if batch.weight is None else loss * batch.weight).mean()
         critic_norm = self.step_optimizer("critic", of_critic)
-        self._n_critic_updates += 1
-        if self._n_critic_updates % self.config.policy_delay == 0:
+        if self.update_kind() == "critics and actor":
             self.improve_actor(batch)
         error = (q.detach() - target).abs()
         metrics = {
             "train/loss/critic": of_critic.detach(),
-            "train/loss/actor": self._last_actor[0],
+            "train/loss/actor": self._last_actor[0].clone(),
             "train/td3/q_mean": q.detach().mean(),
             "train/td3/td_error": error.mean(),
             "train/grad/critic": critic_norm,
-            "train/grad/actor": self._last_actor[1],
+            "train/grad/actor": self._last_actor[1].clone(),
         }
         return Learned(metrics, error.mean(dim=0))
+
+    @override
+    def update_kind(self) -> str:
+        is_due = (self._n_critic_updates + 1) % self.config.policy_delay == 0
+        return "critics and actor" if is_due else "critics"
+
+    @override
+    def count_update(self) -> None:
+        self._n_critic_updates += 1
+
+    @override
+    def learner_tensors(self) -> list[Tensor]:
+        return [self._last_actor]
+
+    @override
+    def learner_generators(self) -> list[torch.Generator]:
+        return [self.noise_generator]
 
     def target_for(self, batch: ReplayBatch) -> Tensor:
         """Return what the critics shall say of the batch, (B,), without gradient."""
@@ -125,7 +142,7 @@ class TD3Agent(ReplayAgent):
         norm = self.step_optimizer("policy", loss)
         move_towards_(self.target_critic, self.critic, tau=self.config.target_tau)
         move_towards_(self.target_policy, self.policy, tau=self.config.target_tau)
-        self._last_actor = torch.stack([loss.detach(), norm])
+        self._last_actor.copy_(torch.stack([loss.detach(), norm]))
 
     @override
     def learner_state(self) -> dict[str, Any]:

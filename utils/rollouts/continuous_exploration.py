@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from utils.models.captured_call import CapturedCall
 from utils.policies.continuous_actor import DeterministicActor, SquashedNormalActor
 from utils.rollouts.experience_collector import Decision
 from utils.rollouts.stepper import Observation
@@ -46,18 +47,28 @@ class ContinuousExplorer:
         device = actor.scale.low.device
         self._generator = torch.Generator(device=device)
         self._generator.manual_seed(seed)
+        self._captured: CapturedCall | None = None
+        if device.type == "cuda" and correlation == 0.0 and not actor.normalizer.learns:
+            self._captured = CapturedCall(self._choose, generators=[self._generator])
 
     def decide(self, observation: Observation, *, mask: Tensor | None, timesteps: int) -> Decision:
         """Choose for raw observations (N, ...); see `Explorer`."""
         assert mask is None, "continuous actions have no mask"
+        scale = 0.0 if self._noise is None else self._noise(timesteps)
+        if self._captured is not None and isinstance(observation, Tensor):
+            deviation = torch.full((), scale, device=observation.device)
+            return Decision(*self._captured(observation, deviation))
+        return Decision(*self._choose(observation, scale))
+
+    def _choose(self, observation: Observation, deviation: float | Tensor) -> tuple[Tensor, Tensor]:
+        """Return actions in the units of the environment and in [-1, 1], (N, *shape) each."""
         actor = self._actor
         seen = actor.normalize(observation)
         n = len(next(iter(seen.values())) if isinstance(seen, dict) else seen)
         noise = self._normal(n)
         if isinstance(actor, SquashedNormalActor):
-            return self._decision(actor.sample(seen, noise)[0])
-        assert self._noise is not None
-        return self._decision((actor(seen) + self._noise(timesteps) * noise).clamp(-1.0, 1.0))
+            return tuple(self._decision(actor.sample(seen, noise)[0]))
+        return tuple(self._decision((actor(seen) + deviation * noise).clamp(-1.0, 1.0)))
 
     def draw(self, n: int, *, mask: Tensor | None) -> Decision:
         """Choose evenly between the bounds for n environments; see `Explorer`."""

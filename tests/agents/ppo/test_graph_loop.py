@@ -5,11 +5,11 @@ import copy
 import pytest
 import torch
 
-from agents.ppo.capture import move_step_counts
 from agents.ppo.eager_loop import EagerLoop
 from agents.ppo.graph_loop import GraphLoop, why_not_graph
 from tests.helpers.agents import make_agent, train_epochs
 from tests.helpers.refuse_reading import RefuseReading
+from utils.optimization.capture import move_step_counts
 from utils.schedules import ScheduleSpec
 
 SETTINGS = {

@@ -49,6 +49,7 @@ def test_actor_and_targets_move_at_every_second_update() -> None:
         modules = (agent.policy, agent.target_policy, agent.target_critic, agent.critic)
         before = [next(module.parameters()).clone() for module in modules]
         agent.learn(batch)
+        agent.count_update()
         after = [next(module.parameters()) for module in modules]
         moved.append([not a.equal(b) for a, b in zip(after, before, strict=True)])
     assert moved == [[False, False, False, True], [True, True, True, True]] * 2

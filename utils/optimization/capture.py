@@ -1,0 +1,47 @@
+"""Optimiser steps inside CUDA graphs: learning rates on the device, step counts, warming up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+CAPTURABLE_OPTIMIZERS = ("Adam", "AdamW")
+"""Their state begins with zeros, and their step takes its learning rate from a tensor."""
+
+_N_WARM_UPS = 2
+
+
+def warm_up_for_capture(work: Callable[[], object], device: torch.device) -> None:
+    """Do the work on a stream of its own: what a first call allocates stays out of the graph."""
+    stream = torch.cuda.Stream(device)
+    stream.wait_stream(torch.cuda.current_stream(device))
+    with torch.cuda.stream(stream):
+        for _ in range(_N_WARM_UPS):
+            work()
+    torch.cuda.current_stream(device).wait_stream(stream)
+
+
+def move_step_counts(optimizer: torch.optim.Optimizer) -> None:
+    """Put every `step` where its parameter is: a graph cannot count on the host.
+
+    A state that was read from disk, or that another loop has made, may have it on the CPU.
+    """
+    for parameter, state in optimizer.state.items():
+        if "step" in state:
+            state["step"] = state["step"].to(parameter.device)
+
+
+@contextmanager
+def device_learning_rate(optimizer: torch.optim.Optimizer, lr: Tensor) -> Iterator[None]:
+    """Let the optimiser's step read its learning rate from a tensor and be captured."""
+    before = [(group["lr"], group["capturable"]) for group in optimizer.param_groups]
+    for group in optimizer.param_groups:
+        group["lr"], group["capturable"] = lr, True
+    try:
+        yield
+    finally:
+        for group, (rate, capturable) in zip(optimizer.param_groups, before, strict=True):
+            group["lr"], group["capturable"] = rate, capturable
