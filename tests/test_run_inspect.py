@@ -85,6 +85,8 @@ def test_from_another_folder_with_a_space_in_the_path_to_a_clean_end(tmp_path):
     (runs_dir / "link").symlink_to(tmp_path)
     inspector = InspectorProcess(runs_dir, working_dir=tmp_path)
     try:
+        # Five seconds to the page, some of them the browser's; torch comes after it.
+        assert inspector.processor_seconds() < 4.0
         assert inspector.lines[-1].startswith(f"inspecting {run.id} at http://127.0.0.1:")
         client = connect(inspector)
         opened = client.predict(api_name="/open")
@@ -128,8 +130,7 @@ def test_ctrl_c_in_the_middle_of_a_recording_leaves_nothing_half_made(tmp_path):
         code, out = inspector.end(signal.SIGINT)
         assert (code, out.split()[-2:]) == (0, ["inspector", "ended"])
         assert "Traceback" not in out
-        assert [path for path in folder.rglob("*") if path.is_file()] == []
-        assert list(folder.glob(".partial*")) == []
+        assert not folder.exists()
         assert processes_left(inspector.session) == []
     finally:
         inspector.kill()

@@ -54,6 +54,11 @@ class InspectorProcess:
         """The session of its processes."""
         return self._process.pid
 
+    def processor_seconds(self) -> float:
+        """Return the processor time that it has taken so far."""
+        stat = Path(f"/proc/{self.session}/stat").read_text().rpartition(")")[2].split()
+        return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+
     def end(self, number: signal.Signals = signal.SIGINT) -> tuple[int, str]:
         """Send a signal; return the exit code and what was printed after the address."""
         self._process.send_signal(number)

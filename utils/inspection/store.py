@@ -121,6 +121,9 @@ class EpisodeStore:
                 partial.rename(target)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
+            for folder in (target.parent, self.folder):
+                with contextlib.suppress(OSError):  # it holds something
+                    folder.rmdir()
 
     def _sweep(self) -> None:
         """Remove what inspectors that were killed have left behind."""
