@@ -30,6 +30,8 @@ def test_there_are_the_scripts_that_the_makefile_names():
             "judge_ccas_ccar.py",
             "monitor.py",
             "reproduce_results.py",
+            "setup_wandb_dashboard.py",
+            "sweep.py",
             "benchmark_training.py",
             "benchmark_gpu_training.py",
         }

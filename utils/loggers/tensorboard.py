@@ -58,8 +58,7 @@ class TensorBoardWriter(Tracker):
     def write(self, row: Mapping[str, float], *, epoch: int, timesteps: int) -> None:
         """Write the row of one epoch; see `LogWriter`."""
         self._last_step = timesteps
-        for key, value in row.items():
-            self._writer.add_scalar(key, value, timesteps)
+        self._write_numbers(row)
 
     @override
     def write_video(self, path: Path, *, timesteps: int) -> None:
@@ -82,9 +81,8 @@ class TensorBoardWriter(Tracker):
     @override
     def write_result(self, result: RunResult) -> None:
         """Write the summary: its numbers as scalars, all of it as a text."""
-        for key, value in result.summary.items():
-            if isinstance(value, int | float):
-                self._writer.add_scalar(key, value, self._last_step)
+        summary = result.summary.items()
+        self._write_numbers({k: float(v) for k, v in summary if isinstance(v, int | float)})
         self._write_text("result", json.dumps(dict(result.summary), indent=2), self._last_step)
 
     @override
@@ -99,6 +97,13 @@ class TensorBoardWriter(Tracker):
     def close(self) -> None:
         """Write what is buffered and close the file."""
         self._writer.close()
+
+    def _write_numbers(self, numbers: Mapping[str, float]) -> None:
+        """Write many numbers as one event, which costs a tenth of an event for each."""
+        from tensorboard.compat.proto.summary_pb2 import Summary
+
+        values = [Summary.Value(tag=key, simple_value=value) for key, value in numbers.items()]
+        self._writer.file_writer.add_summary(Summary(value=values), self._last_step)
 
     def _write_text(self, tag: str, text: str, step: int) -> None:
         indented = "\n".join(f"    {line}" for line in text.splitlines())

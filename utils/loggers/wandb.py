@@ -119,6 +119,8 @@ class WandbWriter(Tracker):
         """Write the summary, and the checkpoints as versions of one artifact."""
         self._run.summary.update(dict(result.summary))
         self._exit_code = _KILLED if result.is_interrupted else 0
+        if self._run.disabled:
+            return
         aliases: dict[Path, list[str]] = {}
         for name, path in result.checkpoints.items():
             aliases.setdefault(path, []).append(name)
@@ -163,7 +165,9 @@ class WandbWriter(Tracker):
             self._record_path,
             {"id": run.id, "entity": run.entity or None, "project": run.project, "url": run.url},
         )
-        if run.offline:
+        if run.disabled:
+            tell("W&B: switched off by WANDB_MODE=disabled")
+        elif run.offline:
             why = "" if has_key() else "no key (wandb login), so "
             tell(f"W&B: {why}offline; send it later with: {sync_command(_sync_dir(run))}")
         else:

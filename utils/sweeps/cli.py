@@ -52,7 +52,7 @@ def parse_sweep_args(argv: Sequence[str] | None = None) -> SweepArgs:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("sweep", type=Path, metavar="SWEEP.yaml", help="what to try")
+    parser.add_argument("sweep", nargs="?", type=Path, metavar="SWEEP.yaml", help="what to try")
     parser.add_option(
         "--backend",
         type=_backend,
@@ -98,6 +98,8 @@ def parse_sweep_args(argv: Sequence[str] | None = None) -> SweepArgs:
 
 
 def _without_effect(given: argparse.Namespace) -> list[str]:
+    if given.sweep is None:
+        return ["name a sweep file, such as config/sweeps/cartpole_ppo.yaml"]
     local = {"--seeds": given.seeds, "--seed": given.seed, "--out": given.out}
     problems = []
     if given.backend == "wandb":

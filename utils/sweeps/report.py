@@ -11,12 +11,15 @@ from utils.loggers.number_text import format_duration
 from utils.reports.sections import markdown_table
 from utils.storage import write_bytes
 from utils.sweeps.local import format_setting
+from utils.sweeps.parameters import Choice
 from utils.sweeps.spec import SweepSpec
 from utils.sweeps.study import ERROR, SECONDS, SETTINGS, Counts, SweepStudy, state_of
 from utils.text_tables import format_table
 
 PAGE_NAME = "report.md"
 _PICTURE_NAME = "sweep.png"
+_WIDE = 20.0
+"""Ratio of the ends of a range from which on its axis is logarithmic."""
 _DONE = ("complete", "pruned", "failed")
 
 
@@ -47,11 +50,14 @@ def describe_counts(counts: Counts) -> str:
 
 
 def failures(study: SweepStudy) -> list[str]:
-    """Return a line per trial that failed by itself."""
+    """Return a line per way in which trials failed by themselves, with their numbers."""
+    by_error: dict[str, list[int]] = {}
+    for trial in study.trials:
+        if state_of(trial) == "failed":
+            by_error.setdefault(trial.user_attrs[ERROR], []).append(trial.number)
     return [
-        f"trial {trial.number}: {trial.user_attrs[ERROR]}"
-        for trial in study.trials
-        if state_of(trial) == "failed"
+        f"trial{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}: {error}"
+        for error, numbers in by_error.items()
     ]
 
 
@@ -166,18 +172,19 @@ def _draw_history(axis: Any, study: SweepStudy, done: Sequence[Any]) -> None:
 
 def _draw_slice(axis: Any, name: str, done: Sequence[Any], spec: SweepSpec) -> None:
     settings = [trial.user_attrs.get(SETTINGS, {}).get(name) for trial in done]
-    probes = spec.parameters[name].probe()
-    is_number = all(isinstance(v, int | float) and not isinstance(v, bool) for v in probes)
-    if is_number:
-        _scatter(axis, settings, done)
-        if min(probes) > 0 and max(probes) / min(probes) >= 20:
-            axis.set_xscale("log")
-    else:
+    parameter, probes = spec.parameters[name], spec.parameters[name].probe()
+    if isinstance(parameter, Choice):
         labels = [format_setting(value) for value in probes]
-        places = [labels.index(format_setting(value)) for value in settings]
-        _scatter(axis, places, done)
+        _scatter(axis, [labels.index(format_setting(value)) for value in settings], done)
         axis.set_xticks(range(len(labels)), labels, fontsize=8)
         axis.set_xlim(-0.5, len(labels) - 0.5)
+    else:
+        _scatter(axis, settings, done)
+        low, high = min(probes), max(probes)
+        if low > 0 and high / low >= _WIDE:
+            axis.set_xscale("log")
+            axis.xaxis.minorticks_off()
+            axis.set_xlim(low / 1.2, high * 1.2)
     axis.set(title=name)
 
 

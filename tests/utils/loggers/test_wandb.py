@@ -5,19 +5,23 @@ Its settings belong to the process, so each scenario is a process of its own.
 
 import json
 import math
+import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.helpers.commands import Command, csv_rows, only_run, small
+from tests.helpers.commands import Command, csv_rows, only_run, rows, small
 from tests.helpers.wandb_files import read_wandb_files
 from tests.helpers.wandb_server import Server, client_environment
 from utils.loggers.jsonl import read_jsonl
 from utils.loggers.wandb import sync_command
 
 pytest.importorskip("wandb")
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def train(*arguments, runs_dir, environment, fault=None):
@@ -33,11 +37,11 @@ def plain(**changes):
 
 def expected_rows(run):
     """Return the rows of metrics.jsonl under the names that trackers get."""
-    rows = read_jsonl(run.metrics_jsonl)
-    for row in rows:
+    expected = read_jsonl(run.metrics_jsonl)
+    for row in expected:
         row["train/cnt/epoch"] = row.pop("epoch")
         row["train/cnt/timesteps"] = row.pop("timesteps")
-    return rows
+    return expected
 
 
 def test_an_offline_run_holds_every_metric_video_and_checkpoint(tmp_path):
@@ -78,6 +82,11 @@ def test_an_offline_run_holds_every_metric_video_and_checkpoint(tmp_path):
     assert file.summary["test/last/ep_rew_mean"] == results["test"]["last"]["mean"]
     assert file.summary["train/total/timesteps"] == 1536
     assert file.summary["stop_reason"] == "max_timesteps reached"
+    # Being watched changes nothing.
+    alone = plain(wandb=None, description="a note")
+    done = train(*alone, runs_dir=tmp_path / "alone", environment=environment).wait()
+    assert done.code == 0, done.err
+    assert rows(run) == rows(only_run(tmp_path / "alone"))
 
 
 def check_artifacts(run, artifacts):
@@ -114,8 +123,8 @@ def test_a_resumed_run_stays_one_run_with_each_row_once(tmp_path):
     assert state["unknown"] == []
     assert list(state["runs"]) == [run.id]
     sent = state["runs"][run.id]
-    rows = [row for row in sent["history"] if "train/cnt/epoch" in row]
-    assert [row["train/cnt/epoch"] for row in rows] == list(range(1, 13))
+    epochs = [row["train/cnt/epoch"] for row in sent["history"] if "train/cnt/epoch" in row]
+    assert epochs == list(range(1, 13))
     films = [row for row in sent["history"] if "val/video/episode" in row]
     assert len(films) == 3
     assert {"best", "last"} <= {a for item in state["artifacts"].values() for a in item["aliases"]}
@@ -161,6 +170,48 @@ def test_without_an_answer_the_run_stays_offline(tmp_path):
     run = only_run(tmp_path / "runs")
     files = read_wandb_files(run.path)
     assert [len(file.rows) for file in files] == [12, 0]
+
+
+ALERTS = """
+import sys
+from pathlib import Path
+from utils.loggers import TrackioWriter, WandbWriter
+from utils.metrics.monitor import Alert
+folder = Path(sys.argv[1])
+alert = Alert(
+    key="train/grad/norm", value=2.0, epoch=3, bound="above 1", message="it grows",
+    causes=("a",), fixes=("b",),
+)
+for tracker in (
+    WandbWriter(project="p", run_id="r", run_dir=folder, config_dict={}),
+    TrackioWriter(project="p", run_id="r", config_dict={}),
+):
+    tracker.write({"a": 1.0}, epoch=3, timesteps=300)
+    tracker.alert(alert)
+    tracker.mark_failed()
+    tracker.close()
+    tracker.close()
+import trackio
+(found,) = trackio.SQLiteStorage.get_alerts("p")
+print(found["title"], found["step"], found["text"])
+"""
+
+
+def test_alerts_and_failures_reach_the_trackers(tmp_path):
+    pytest.importorskip("trackio")
+    environment = client_environment(tmp_path) | {"TRACKIO_DIR": str(tmp_path / "trackio")}
+    done = subprocess.run(
+        [sys.executable, "-c", ALERTS, str(tmp_path)],
+        cwd=ROOT,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "train/grad/norm 300 it grows (2, above 1, epoch 3)\n"
+    (file,) = read_wandb_files(tmp_path)
+    assert (file.alerts, file.exit_code) == (["train/grad/norm"], 1)
 
 
 def test_a_mistaken_variable_is_one_line(tmp_path):

@@ -245,6 +245,7 @@ def test_ctrl_c_leaves_no_process_and_says_how_to_go_on(tmp_path):
     assert any(state_of(trial) == "waiting" for trial in trials(tmp_path))
 
 
+@pytest.mark.slow
 def test_two_sweep_processes_share_the_trials(tmp_path):
     first = start_sweep(tmp_path, GRID)
     wait_until(lambda: (tmp_path / "out" / "journal.log").exists())
