@@ -148,7 +148,7 @@ class CapturedUpdates:
             yield
 
 
-_OUTSIDE = ("policy_lr", "importance_exponent")
+_OUTSIDE = ("policy_lr", "importance_exponent", "epsilon")
 """Settings that are read outside of the graphs, or from a tensor."""
 
 
