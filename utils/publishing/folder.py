@@ -61,34 +61,20 @@ def write_publication(
     Raises:
         UserError: Something cannot be published; nothing has been sent.
     """
-    args, config = plan.args, plan.config
-    torch.set_num_threads(config.torch_threads)
+    torch.set_num_threads(plan.config.torch_threads)
     state = load_checkpoint(plan.checkpoint)
     _check_finite(state["policy"], plan.checkpoint)
     policy, timesteps = _load(plan, load_policy)
-    seed = publication_seed(config) if args.seed is None else args.seed
-    results = play_fresh_episodes(
-        config,
-        policy,
-        n_episodes=args.episodes,
-        seed=seed,
-        deterministic=plan.is_deterministic,
-        max_steps=args.max_steps,
-    )
-    replay = None
-    if args.has_video:
-        replay = film_replay(
-            config, policy, folder / VIDEO, seed=seed, deterministic=plan.is_deterministic
-        )
-    settings, changed = without_home(config.to_dict())
-    record = results.record(config, checkpoint=plan.checkpoint.stem, timesteps=timesteps)
+    results, replay = _judge(plan, policy, folder / VIDEO)
+    settings, changed = without_home(plan.config.to_dict())
+    record = results.record(plan.config, checkpoint=plan.checkpoint.stem, timesteps=timesteps)
     contents = {
         CONFIG: _json(settings),
         WEIGHTS: weights_content(state),
         RESULTS: _json(without_home(record)[0]),
     }
     onnx = None
-    if args.has_onnx:
+    if plan.args.has_onnx:
         contents[ONNX], onnx = _export_onnx(plan, policy, timesteps)
     facts = CardFacts(
         repo_id=repo_id,
@@ -99,15 +85,40 @@ def write_publication(
         onnx=onnx,
     )
     contents[CARD] = write_card(facts).encode()
-    for name, content in contents.items():
-        if name != WEIGHTS:
-            check_content(name, content, token=token)
-        write_bytes(folder / name, content, sync=False)
+    _write(folder, contents, token=token)
     notes = [
         f"config.json: '{key}' held a path of a home folder, which is published as '~'"
         for key in changed
     ]
     return Publication(_list(folder), results, replay, notes)
+
+
+def _judge(
+    plan: PublishPlan, policy: nn.Module, film: Path
+) -> tuple[PublishedResults, Replay | None]:
+    """Play the fresh episodes, and film the first of them unless no film is wanted."""
+    args, config = plan.args, plan.config
+    seed = publication_seed(config) if args.seed is None else args.seed
+    results = play_fresh_episodes(
+        config,
+        policy,
+        n_episodes=args.episodes,
+        seed=seed,
+        deterministic=plan.is_deterministic,
+        max_steps=args.max_steps,
+    )
+    if not args.has_video:
+        return results, None
+    return results, film_replay(
+        config, policy, film, seed=seed, deterministic=plan.is_deterministic
+    )
+
+
+def _write(folder: Path, contents: Mapping[str, bytes], *, token: str | None) -> None:
+    for name, content in contents.items():
+        if name != WEIGHTS:  # numbers, and a head of spaces and counters
+            check_content(name, content, token=token)
+        write_bytes(folder / name, content, sync=False)
 
 
 def _load(plan: PublishPlan, load_policy: LoadPolicy) -> tuple[nn.Module, int]:
