@@ -393,6 +393,8 @@ def test_a_saved_buffer_goes_on_as_if_nothing_had_been(
     buffer.save(tmp_path / "replay")
     other = make()
     other.load(tmp_path / "replay")
+    if priorities is not None:
+        assert torch.equal(other.priorities.tree.nodes, buffer.priorities.tree.nodes)
     for step in episodes.steps(13):
         buffer.add(**step._asdict())
         other.add(**step._asdict())
