@@ -15,6 +15,7 @@ from typing import Any
 FINISH_SECONDS = 8.0
 """How long the end of a run may take."""
 _PROBE_SECONDS = 3.0
+_BLOCK_BYTES = 1 << 17
 
 
 def upload_fault(run: Any, artifact: Any, aliases: list[str], *, seconds: float) -> str | None:
@@ -58,6 +59,10 @@ def finish(run: Any, exit_code: int) -> bool:
     import wandb
     from wandb.sdk.mailbox import HandleAbandonedError
 
+    if not run.offline and not run.disabled and not _answers(run.settings.base_url):
+        # The service writes its file in blocks, and the last one only at a proper end, to which it
+        # does not come now. A long blank line in the log pushes out what is in it.
+        run.write_logs(" " * _BLOCK_BYTES)
     is_sent = [False]
 
     def work() -> None:
@@ -67,7 +72,7 @@ def finish(run: Any, exit_code: int) -> bool:
 
     if not _wait_for(work, FINISH_SECONDS + _PROBE_SECONDS):
         # W&B's service does not keep its own bound while a server does not answer, and would hold
-        # the end of this process too. By now everything is in its file.
+        # the end of this process too. What is left is in its file.
         _kill_service()
         with contextlib.suppress(ConnectionError, HandleAbandonedError):
             wandb.teardown()

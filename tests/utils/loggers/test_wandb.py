@@ -6,6 +6,7 @@ Its settings belong to the process, so each scenario is a process of its own.
 import json
 import math
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -154,6 +155,33 @@ def test_a_server_that_dies_keeps_nobody_waiting(tmp_path):
     assert file.rows == expected_rows(run)
     (folder,) = run.path.glob("wandb/run-*")
     assert f"send it with: wandb sync --no-skip-online {folder}" in done.err
+    check_that_it_can_be_sent(run, done.err, tmp_path)
+
+
+def check_that_it_can_be_sent(run, told, folder):
+    """Do what the notes say, with a server that answers again."""
+    commands = [line.partition("with: ")[2] for line in told.splitlines() if "with: " in line]
+    assert len(commands) == 2
+    with Server() as server:
+        environment = os.environ | server.environment(folder)
+        for command in commands:
+            program, *words = shlex.split(command)
+            assert program == "wandb"
+            done = subprocess.run(
+                [sys.executable, "-m", "wandb", *words],
+                env=environment,
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                timeout=60,
+            )
+            assert done.returncode == 0, done.stdout + done.stderr
+        state = server.state()
+    epochs = [row.get("train/cnt/epoch") for row in state["runs"][run.id]["history"]]
+    assert epochs == list(range(1, 201))
+    (artifact,) = state["artifacts"].values()
+    assert (artifact["name"], artifact["state"]) == (f"checkpoint-{run.id}", "COMMITTED")
+    assert {path.name for path in run.list_checkpoints()} <= set(artifact["files"])
 
 
 @pytest.mark.slow
