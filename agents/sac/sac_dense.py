@@ -135,21 +135,27 @@ class DenseSAC:
     def _step(self, name: str, parameters: _Parameters) -> Tensor:
         limit = self._agent.hyperparameters.get("max_grad_norm")
         optimizer = self._agent.optimizers[name]
+        for tensor, gradient in zip(parameters.tensors, parameters.of_tensors, strict=True):
+            tensor.grad = gradient  # Lightning, and updates by the graph, take them away
         return clip_and_step(optimizer, parameters.tensors, max_grad_norm=limit).norm()
 
 
 class _Parameters(NamedTuple):
     tensors: list[nn.Parameter]
+    of_tensors: list[Tensor]
+    """Their gradients, in the same order and shapes."""
     gradients: list[tuple[Tensor, Tensor]]
-    """Of weight and bias of each layer, as the passes write them."""
+    """The same memory, of weight and bias of each layer, as the passes write it."""
 
 
 def _with_gradients(
     layers: Sequence[tuple[nn.Parameter, nn.Parameter]], *, are_transposed: bool
 ) -> _Parameters:
-    """Give every parameter a gradient that stays where it is."""
-    gradients = []
-    for weight, bias in layers:
-        weight.grad, bias.grad = torch.zeros_like(weight), torch.zeros_like(bias)
-        gradients.append((weight.grad.T if are_transposed else weight.grad, bias.grad))
-    return _Parameters([p for pair in layers for p in pair], gradients)
+    """Allocate a gradient for every parameter."""
+    parameters = [p for pair in layers for p in pair]
+    own = [torch.zeros_like(p) for p in parameters]
+    gradients = [
+        (of_weight.T if are_transposed else of_weight, of_bias)
+        for of_weight, of_bias in zip(own[::2], own[1::2], strict=True)
+    ]
+    return _Parameters(parameters, own, gradients)

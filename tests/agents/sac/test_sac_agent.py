@@ -6,12 +6,15 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from lightning.pytorch import Callback
 
 from agents.sac.sac_agent import entropy_to_keep
 from tests.helpers.agents import begin, make_agent, train_epochs
 from tests.helpers.saved_states import state_differences
+from trainer_callbacks import HyperparameterScheduler
 from utils.checkpoints import load_checkpoint, save_checkpoint
 from utils.errors import ConfigError
+from utils.trainer_factory import build_trainer
 
 SMALL = {
     "algo_id": "sac",
@@ -49,6 +52,23 @@ def test_a_saved_agent_goes_on_as_if_it_had_never_stopped(name, tmp_path) -> Non
     train_epochs(resumed, 2)
     assert state_differences(resumed.checkpoint_state(), whole.checkpoint_state()) == []
     assert whole.counters.updates > 40
+
+
+@pytest.mark.parametrize("name", ["continuous", "by the graph", "choices"])
+def test_lightning_trains_what_a_bare_loop_trains(name) -> None:
+    class StopAfter(Callback):
+        def on_train_epoch_end(self, trainer, pl_module):
+            rows.append(pl_module.recorder.flush())
+            if pl_module.counters.epoch == 4:
+                pl_module.request_stop("enough")
+
+    rows: list[dict[str, float]] = []
+    bare, driven = make(**SPACES[name]), make(**SPACES[name])
+    expected = train_epochs(bare, 4)
+    build_trainer(device="cpu", callbacks=[HyperparameterScheduler(), StopAfter()]).fit(driven)
+    assert state_differences(driven.checkpoint_state(), bare.checkpoint_state()) == []
+    assert rows[-1]["train/grad/critic"] == expected[-1]["train/grad/critic"] > 0
+    assert rows[-1]["train/grad/actor"] == expected[-1]["train/grad/actor"] > 0
 
 
 def test_target_entropies() -> None:
