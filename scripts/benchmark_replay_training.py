@@ -1,0 +1,80 @@
+"""Speed of whole trainings from a replay buffer, ours beside Stable-Baselines3's, equal settings.
+
+`python scripts/benchmark_replay_training.py`; `--task "dqn LunarLander-v3"` for one of them. Ours
+goes through Lightning with all callbacks and files; neither side is judged while it trains.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from functools import partial
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from utils.benchmarks import BenchmarkReport, benchmark_parser, require_sb3
+from utils.benchmarks.cli import count, names
+from utils.benchmarks.replay_training import TASKS, ReplayTask, prepare_ours, prepare_sb3
+from utils.errors import ConfigError, exit_on_user_error
+
+OURS, PEER = "ours", "SB3"
+
+
+def read_options() -> argparse.Namespace:
+    """Read the command line."""
+    parser = benchmark_parser(
+        "benchmark_replay_training.py", "Measure whole trainings from a replay buffer."
+    )
+    known = ", ".join(TASKS)
+    parser.add_option(
+        "--task", type=names, default=list(TASKS), metavar="NAME,...", help=f"of {known} (all)"
+    )
+    parser.add_option(
+        "--timesteps", type=count, metavar="N", help="of a training (each task has its own)"
+    )
+    options = parser.parse_or_refuse()
+    for name in options.task:
+        if name not in TASKS:
+            raise ConfigError(f"--task: there is no '{name}' (there are: {known})")
+    return options
+
+
+def main() -> None:
+    """Train both for the same number of timesteps, seed by seed, task by task."""
+    options = read_options()
+    require_sb3("benchmark_replay_training.py")
+    import torch
+
+    torch.set_num_threads(options.threads)
+    # Notes on a run, such as that it is too short for a checkpoint, are none on a benchmark.
+    logging.getLogger("gymnasium_solver").setLevel(logging.ERROR)
+    settings = {"timesteps": options.timesteps, "windows": options.windows}
+    report = BenchmarkReport("replay_training", torch_threads=options.threads, settings=settings)
+    for name in options.task:
+        compare(report, name, TASKS[name], options)
+    report.write(options.json)
+
+
+def compare(
+    report: BenchmarkReport, name: str, task: ReplayTask, options: argparse.Namespace
+) -> None:
+    """Measure one task."""
+    from utils.benchmarks.training_speed import time_trainings
+
+    timesteps = options.timesteps or task.timesteps
+    contestants = {OURS: prepare_ours, PEER: prepare_sb3}
+    for prepare in contestants.values():  # imports and first calls are in no window
+        prepare(task, 0, timesteps=2000)()
+    scores = time_trainings(
+        {key: partial(prepare, task, timesteps=timesteps) for key, prepare in contestants.items()},
+        timesteps=timesteps,
+        seeds=range(1, options.windows + 1),
+    )
+    title = f"{name}, settings of the RL Zoo, {timesteps:,} timesteps"
+    report.add_scores(title, scores, unit="steps/s", peer=PEER)
+
+
+if __name__ == "__main__":
+    exit_on_user_error(main)
