@@ -111,7 +111,8 @@ def test_a_recording_is_not_there_before_it_is_whole(run):
     with store.writing(request) as folder:
         save_record(folder, make_record(request))
         assert store.find(request) is None
-    assert store.find(request) is not None
+        number = folder.stat().st_ino
+    assert store.find(request).folder.stat().st_ino == number  # renamed, not copied
 
 
 def test_what_a_killed_inspector_left_is_removed_and_a_living_ones_is_not(run):
