@@ -145,6 +145,10 @@ class TD3Agent(ReplayAgent):
         self._last_actor.copy_(torch.stack([loss.detach(), norm]))
 
     @override
+    def take_over_policy(self) -> None:
+        self.target_policy.load_state_dict(self.policy.state_dict())
+
+    @override
     def learner_state(self) -> dict[str, Any]:
         return super().learner_state() | {
             "noise_generator": self.noise_generator.get_state(),

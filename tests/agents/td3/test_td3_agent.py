@@ -69,6 +69,15 @@ def test_targets_are_those_of_smoothed_actions_by_the_lowest_critic() -> None:
     assert not target.requires_grad
 
 
+def test_weights_of_another_run_reach_the_target_of_the_actor() -> None:
+    agent, _ = filled()
+    with torch.no_grad():
+        agent.policy.head.bias.fill_(0.5)
+    agent.take_over_policy()
+    seen = torch.randn(5, 3)
+    torch.testing.assert_close(agent.target_policy(seen), agent.policy(seen), rtol=0, atol=0)
+
+
 def test_what_td3_cannot_act_in_is_refused() -> None:
     with pytest.raises(ConfigError, match="td3 acts in a Box"):
         make_agent("CartPole-v1", algo_id="td3")
