@@ -25,10 +25,14 @@ class ActionScale(nn.Module):
             algorithm: Named where the space is refused.
 
         Raises:
-            ConfigError: A bound that is infinite: nothing can be scaled to it.
+            ConfigError: A dimension without bounds, or none that float32 can tell apart from that:
+                nothing can be scaled to it.
         """
         super().__init__()
-        open_ends = ~(np.isfinite(space.low) & np.isfinite(space.high))
+        with np.errstate(over="ignore"):
+            low, high = space.low.astype(np.float32), space.high.astype(np.float32)
+            # Some spaces write "no bound" as the largest float; their span has no number.
+            open_ends = ~np.isfinite(high - low)
         if open_ends.any():
             places = ", ".join(str(i) for i in np.flatnonzero(open_ends.reshape(-1)))
             raise ConfigError(
@@ -37,10 +41,9 @@ class ActionScale(nn.Module):
             )
         self.shape = tuple(space.shape)
         self.size = int(np.prod(space.shape))
-        low = torch.as_tensor(space.low, dtype=torch.float32)
-        high = torch.as_tensor(space.high, dtype=torch.float32)
-        self.register_buffer("low", low, persistent=False)
-        self.register_buffer("half_span", (high - low) / 2.0, persistent=False)
+        self.register_buffer("low", torch.from_numpy(low), persistent=False)
+        half_span = torch.from_numpy((high - low) / np.float32(2.0))
+        self.register_buffer("half_span", half_span, persistent=False)
 
     def to_env(self, action: Tensor) -> Tensor:
         """Map (B, A) or (B, *shape) in [-1, 1] to (B, *shape) in the environment's units."""

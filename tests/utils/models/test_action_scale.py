@@ -26,8 +26,18 @@ def test_every_dimension_has_its_bounds_and_shapes_come_back() -> None:
     torch.testing.assert_close(scale.to_unit(env).flatten(1), torch.tensor([[0.5, 0.5, -1.0, 1.0]]))
 
 
-def test_a_dimension_without_bounds_is_named() -> None:
-    low = np.array([0.0, -np.inf, 0.0], dtype=np.float32)
-    high = np.array([np.inf, 1.0, 1.0], dtype=np.float32)
-    with pytest.raises(ConfigError, match=r"dimension 0, 1.*use ppo"):
+LARGEST = np.finfo(np.float32).max
+
+
+@pytest.mark.parametrize(("below", "above"), [(-np.inf, np.inf), (-LARGEST, LARGEST)])
+def test_a_dimension_without_bounds_is_named(below, above) -> None:
+    """Whether it says so by infinity or by the largest float, whose span is infinite."""
+    low = np.array([-1.0, below, 0.0], dtype=np.float32)
+    high = np.array([np.inf, above, 1.0], dtype=np.float32)
+    with pytest.raises(ConfigError, match=r"dimension 0, 1: use ppo"):
         ActionScale(gym.spaces.Box(low, high), algorithm="sac")
+
+
+def test_a_bound_beyond_float32_is_none() -> None:
+    with pytest.raises(ConfigError, match="dimension 0"):
+        ActionScale(gym.spaces.Box(-1.0, 1e300, (1,), np.float64), algorithm="sac")
