@@ -208,8 +208,9 @@ def test_an_offline_phase_without_a_buffer_stops_the_run() -> None:
         train_epochs(resumed, 1)
 
 
-def test_a_loss_that_is_not_finite_ends_the_run_with_its_name() -> None:
-    agent = make(max_timesteps=1000)
+@pytest.mark.parametrize("more", [{}, {"prioritized_replay": True, "frame_stack": 4}], ids=str)
+def test_a_loss_that_is_not_finite_ends_the_run_with_its_name(more) -> None:
+    agent = make(max_timesteps=1000, **more)
     train_epochs(agent, 2)
     with torch.no_grad():
         agent.policy.advantage.output.weight.fill_(torch.inf)

@@ -142,7 +142,8 @@ class PriorityIndex:
 
         Args:
             index: (B,) int64, see `weights`; where one is there twice the larger error counts.
-            errors: (B,) finite errors of any sign.
+            errors: (B,) of any sign. One that is not finite is passed over: the sums would never be
+                numbers again, before whoever watches the loss can say that it has diverged.
             oldest: What is named by a smaller number is not held any more, and passed over.
         """
         assert index.shape == errors.shape, (index.shape, errors.shape)
@@ -159,8 +160,8 @@ class PriorityIndex:
                 self._highest,
             )
             return
-        is_held = index >= oldest
         priority = errors.abs() + self.settings.epsilon
+        is_held = (index >= oldest) & priority.isfinite()
         self.highest.copy_(torch.maximum(self.highest, torch.where(is_held, priority, 0.0).max()))
         # Behind the last place lies one that takes what belongs nowhere any more.
         places = torch.where(is_held, index % self._n_places, self._n_places)

@@ -67,7 +67,7 @@ def update_places(nodes, offsets, index, oldest, n_places, errors, settings, hig
         index: (B,) int64, see `weigh_places`.
         oldest: Those below are not held any more.
         n_places: Number of places.
-        errors: (B,) float64
+        errors: (B,) float64, passed over where they are not finite.
         settings: (2,) float64, exponent and what is added to each error's size.
         highest: () float64 is raised.
     """
@@ -76,8 +76,8 @@ def update_places(nodes, offsets, index, oldest, n_places, errors, settings, hig
     weights = np.empty(len(index))
     n = 0
     for b in range(len(index)):
-        if index[b] >= oldest:
-            priority = abs(errors[b]) + least_priority
+        priority = abs(errors[b]) + least_priority
+        if index[b] >= oldest and priority < np.inf:
             highest[()] = max(highest[()], priority)
             leaves[n], weights[n] = index[b] % n_places, priority**alpha
             n += 1

@@ -89,6 +89,16 @@ def test_what_is_no_longer_held_changes_nothing(is_compiled: bool) -> None:
 
 
 @pytest.mark.parametrize("is_compiled", [True, False])
+def test_errors_that_are_no_numbers_change_nothing(is_compiled: bool) -> None:
+    index = make(is_compiled=is_compiled)
+    index.admit(0, 4)
+    before = index.tree.nodes.clone()
+    index.update(torch.tensor([1, 2]), torch.tensor([torch.nan, -torch.inf]))
+    assert torch.equal(index.tree.nodes, before)
+    assert float(index.highest) == 1.0
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
 def test_places_are_drawn_in_proportion(is_compiled: bool) -> None:
     index = make(is_compiled=is_compiled, alpha=1.0)
     rng = np.random.default_rng(0)
