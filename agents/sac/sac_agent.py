@@ -39,6 +39,10 @@ from utils.rollouts.continuous_exploration import ContinuousExplorer, SampledCho
 from utils.seeding import derive_seed
 
 
+CHOICE_ENTROPY = 0.98
+"""Share of the highest entropy of choices that is kept: Christodoulou 2019, section 4."""
+
+
 class SACAgent(ReplayAgent):
     """An actor, the critics whose lowest value it climbs, and the worth of its entropy."""
 
@@ -151,7 +155,7 @@ class SACAgent(ReplayAgent):
             of_temperature = temperature_loss(
                 log_alpha=self.temperature.log_alpha,
                 entropy=entropy,
-                target_entropy=self.target_entropy,
+                target_entropy=self.target_entropies(batch),
             )
             self.step_optimizer("temperature", of_temperature.mean())
         move_towards_(self.target, self.critic, tau=self.config.target_tau)
@@ -202,6 +206,16 @@ class SACAgent(ReplayAgent):
         entropy = -(logprob.exp() * logprob).sum(dim=1).detach()
         return actor_loss_of_choices(q=q, logprob=logprob, alpha=alpha), entropy
 
+    def target_entropies(self, batch: ReplayBatch) -> float | Tensor:
+        """Return the entropy to keep: one for all states, or (B,) where masks leave fewer choices.
+
+        Where only few are allowed the entropy of all of them is out of reach, and the temperature
+        would rise without end.
+        """
+        if batch.mask is None or self.config.target_entropy != "auto":
+            return self.target_entropy
+        return CHOICE_ENTROPY * batch.mask.sum(dim=1).log()
+
     def draw_noise(self, n: int) -> Tensor:
         """Return standard normal noise for n actions, (n, A)."""
         assert isinstance(self.policy, SquashedNormalActor)
@@ -216,6 +230,7 @@ class SACAgent(ReplayAgent):
             if config.ent_coef != "auto"
             else f"temperature from {config.ent_coef_init:g} on, learnt to keep an entropy of "
             f"{self.target_entropy:.3g} nats"
+            + (", less where fewer choices are allowed" if self.policy.has_masks else "")
         )
         return [*super().describe_learning(), how]
 
@@ -243,5 +258,5 @@ def entropy_to_keep(setting: float | str, action_space: gym.Space) -> float:
     if setting != "auto":
         return float(setting)
     if isinstance(action_space, gym.spaces.Discrete):
-        return 0.98 * math.log(int(action_space.n))
+        return CHOICE_ENTROPY * math.log(int(action_space.n))
     return -float(np.prod(action_space.shape))

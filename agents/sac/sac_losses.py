@@ -110,7 +110,9 @@ def actor_loss_of_choices(*, q: Tensor, logprob: Tensor, alpha: Tensor) -> Tenso
     return -soft_value_of_choices(q=q.detach(), logprob=logprob, alpha=alpha.detach())
 
 
-def temperature_loss(*, log_alpha: Tensor, entropy: Tensor, target_entropy: float) -> Tensor:
+def temperature_loss(
+    *, log_alpha: Tensor, entropy: Tensor, target_entropy: float | Tensor
+) -> Tensor:
     """Compute ``log_alpha (entropy - target_entropy)``: the temperature rises while it is short.
 
     Differs: Haarnoja et al. 2018b, equation 18, has alpha where this has its logarithm, as their
@@ -119,7 +121,7 @@ def temperature_loss(*, log_alpha: Tensor, entropy: Tensor, target_entropy: floa
     Args:
         log_alpha: () gradients flow.
         entropy: (B,) of the policy, or minus the log-density of an action drawn; none flow.
-        target_entropy: What the mean entropy shall be, in nats.
+        target_entropy: What the mean entropy shall be, in nats; or (B,) for each state.
 
     Returns:
         (B,) float.

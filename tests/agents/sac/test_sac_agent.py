@@ -148,6 +148,13 @@ def test_masked_choices_are_neither_taken_nor_bootstrapped_from() -> None:
         expected = (share * (q - 0.5 * share.clamp_min(1e-30).log())).sum(dim=1)
         value = agent.next_value(batch, torch.tensor(0.5))
     torch.testing.assert_close(value, expected)
+    # Each state keeps 98 % of what its own choices have: 0 where there is one, never out of reach.
+    n_allowed = batch.mask.sum(dim=1).tolist()
+    kept = [0.98 * math.log(n) for n in n_allowed]
+    assert agent.target_entropies(batch).tolist() == pytest.approx(kept, abs=1e-6)
+    assert len(set(n_allowed)) > 1
+    agent = make("tests.helpers.masked_envs:Masked-v0", action_masks=True, target_entropy=0.2)
+    assert agent.target_entropies(batch) == 0.2
 
 
 def test_the_temperature_is_learnt_or_stays() -> None:

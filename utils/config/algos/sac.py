@@ -27,7 +27,7 @@ class SACConfig(ActorCriticReplayConfig):
         default="auto",
         description=(
             "Entropy in nats that a learnt temperature keeps; auto: minus the number of action "
-            "dimensions, or 0.98 ln(n) for n choices."
+            "dimensions, or 0.98 ln(n) for n allowed choices."
         ),
     )
 
