@@ -74,6 +74,14 @@ TASKS: dict[str, ReplayTask] = {
         },
         timesteps=4_000,
     ),
+    # The peer's own defaults; those of the paper but for the learning rate's schedule.
+    "sac Pendulum-v1": ReplayTask(
+        config_id="Pendulum-v1:sac",
+        overrides=("policy_lr=3e-4", "learning_starts_timesteps=256"),
+        peer="SAC",
+        peer_settings={"learning_rate": 3e-4, "learning_starts": 256},
+        timesteps=2_000,
+    ),
 }
 
 
