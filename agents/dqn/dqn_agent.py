@@ -7,6 +7,7 @@ al. 2018, "Rainbow: Combining improvements in deep reinforcement learning".
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ from agents.dqn.dqn_losses import (
 from agents.replay_agent import Learned, ReplayAgent, ReplayBatch
 from utils.buffers import TransitionBatch
 from utils.config import DQNConfig
+from utils.dataloaders import Round
 from utils.policies import QNetwork, QNetworkSettings, build_q_network
 from utils.rollouts.epsilon_greedy import EpsilonGreedy
 from utils.rollouts.stepper import Observation
@@ -39,6 +41,9 @@ if TYPE_CHECKING:
 
 KEYS = ("train/loss/total", "train/dqn/q_mean", "train/dqn/td_error", "train/grad/norm")
 """Metric keys, one per column of what compiled updates report."""
+
+_MOST_AT_ONCE = 256
+"""Batches that are picked together: a phase without collecting has as many updates as it likes."""
 
 
 class DQNAgent(ReplayAgent):
@@ -79,6 +84,7 @@ class DQNAgent(ReplayAgent):
         self.noise_generator = torch.Generator(device=self.compute_device)
         self.noise_generator.manual_seed(derive_seed(self.config.seed, "exploration"))
         self._n_target_periods = 0
+        self._n_offline_updates = 0
         self.compiled, self.path = self._choose_update()
 
     def _choose_update(self) -> tuple[CompiledDQN | None, str]:
@@ -117,10 +123,32 @@ class DQNAgent(ReplayAgent):
         period = self.config.target_update_timesteps
         if period is None:
             return
-        n_periods = self.source.collector.timesteps // period
+        n_periods = self._timesteps_paid_for // period
         if n_periods > self._n_target_periods:
             self._n_target_periods = n_periods
             self.update_target()
+
+    @property
+    def _timesteps_paid_for(self) -> int:
+        """Timesteps made, and those that would have paid for the updates of offline phases."""
+        offline = self._n_offline_updates / self.config.exact_replay_ratio
+        return self.source.collector.timesteps + math.floor(offline)
+
+    @override
+    def run_round(self, due: Round) -> None:
+        period = self.config.target_update_timesteps
+        if due.n_vec_steps or period is None:
+            super().run_round(due)
+            return
+        # Nothing is collected, so the target's periods are counted in what updates stand for.
+        ratio, n_left = self.config.exact_replay_ratio, due.n_updates
+        while n_left:
+            missing = (self._n_target_periods + 1) * period - self._timesteps_paid_for
+            n_updates = min(n_left, math.ceil(missing * ratio))
+            super().run_round(due._replace(n_updates=n_updates))
+            self._n_offline_updates += n_updates
+            n_left -= n_updates
+            self.before_updates()
 
     def update_target(self) -> None:
         """Move the target network towards the policy: all the way with `target_tau` 1."""
@@ -140,13 +168,14 @@ class DQNAgent(ReplayAgent):
             self.log.add_rows(KEYS, rows)
 
     def _compiled_batches(self, n_updates: int) -> Iterator[TransitionBatch]:
-        """Yield the batches of some updates, all in one where none depends on the one before."""
+        """Yield the batches of some updates, many in one where none depends on the one before."""
         if self.config.prioritized_replay:
             for _ in range(n_updates):
                 yield self.source.sample(beta=self.hyperparameters["importance_exponent"])
         else:
-            table = self.source.draw(n_updates)
-            yield self.source.buffer.gather(table.reshape(-1))
+            for first in range(0, n_updates, _MOST_AT_ONCE):
+                table = self.source.draw(min(_MOST_AT_ONCE, n_updates - first))
+                yield self.source.buffer.gather(table.reshape(-1))
 
     @override
     def learn(self, batch: ReplayBatch) -> Learned:
@@ -246,6 +275,7 @@ class DQNAgent(ReplayAgent):
     def learner_state(self) -> dict[str, Any]:
         return super().learner_state() | {
             "n_target_periods": self._n_target_periods,
+            "n_offline_updates": self._n_offline_updates,
             "noise_generator": self.noise_generator.get_state(),
         }
 
@@ -253,6 +283,7 @@ class DQNAgent(ReplayAgent):
     def load_learner_state(self, state: dict[str, Any]) -> None:
         super().load_learner_state(state)
         self._n_target_periods = state["n_target_periods"]
+        self._n_offline_updates = state["n_offline_updates"]
         if state["device"] == self.config.device:  # other devices draw other numbers
             self.noise_generator.set_state(state["noise_generator"])
 

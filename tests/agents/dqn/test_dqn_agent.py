@@ -61,6 +61,31 @@ def test_a_soft_target_follows_every_update() -> None:
         torch.testing.assert_close(value, moved, rtol=1e-5, atol=1e-7)
 
 
+def test_the_target_is_copied_in_offline_phases_too() -> None:
+    phases = [
+        {"name": "fill", "type": "online", "hooks": ["collect"], "duration": {"timesteps": 20}},
+        {"name": "study", "type": "offline", "hooks": ["update"], "duration": {"updates": 45}},
+    ]
+    agent = make(phases=phases, replay_ratio=0.5, target_update_timesteps=20)
+    copies = []
+    agent.update_target = lambda: copies.append(agent._n_offline_updates)
+    train_epochs(agent, 2 + 6)  # 16 and 4 timesteps; 5 times the 8 updates of such an epoch, and 5
+    assert agent.counters.updates == 45
+    assert copies == [0, 10, 20, 30, 40]  # 20 timesteps pay for 10 updates
+
+
+def test_updates_in_pieces_are_those_in_one(monkeypatch) -> None:
+    whole, pieces = make(), make()
+    for agent, most in ((whole, 100), (pieces, 3)):
+        monkeypatch.setattr("agents.dqn.dqn_agent._MOST_AT_ONCE", most)
+        begin(agent)
+        agent.source.collect(next(iter(agent.source.plan.rounds())))
+        agent.make_updates(8)
+        assert agent.log.n_updates == 8
+    for ours, theirs in zip(pieces.policy.parameters(), whole.policy.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
+
+
 def test_priorities_follow_the_errors() -> None:
     agent = make(prioritized_replay=True, dueling=True)
     train_epochs(agent, 4)
