@@ -38,7 +38,6 @@ from utils.policy_factory import build_policy
 from utils.rollouts.continuous_exploration import ContinuousExplorer, SampledChoices
 from utils.seeding import derive_seed
 
-
 CHOICE_ENTROPY = 0.98
 """Share of the highest entropy of choices that is kept: Christodoulou 2019, section 4."""
 
