@@ -70,6 +70,7 @@ class CapturedUpdates:
         self._rate.fill_(rate)
         for optimizer in agent.optimizers.values():
             move_step_counts(optimizer)
+        self._forget_outdated()
         rows, keys = [], ()
         for _ in self._drawn(n_updates):
             captured = self._graph()
@@ -99,12 +100,16 @@ class CapturedUpdates:
             self._weight.copy_(buffer.priorities.weights(self._index, n=len(buffer), beta=beta))
             yield
 
-    def _graph(self) -> _Captured:
-        """Return the graph of the update that is due, captured if there is none."""
-        kind, holds_for = self._agent.update_kind(), self._key()
+    def _forget_outdated(self) -> None:
+        """Drop graphs of other constants or addresses; neither changes within a round."""
+        holds_for = self._key()
         if holds_for != self._captured_for:
             self._graphs.clear()
             self._captured_for = holds_for
+
+    def _graph(self) -> _Captured:
+        """Return the graph of the update that is due, captured if there is none."""
+        kind = self._agent.update_kind()
         if kind not in self._graphs:
             self._graphs[kind] = self._capture()
             self._captured_for = self._key()  # the first step makes the optimisers' tensors

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -172,15 +172,22 @@ class ReplayAgent(BaseAgent):
         for optimizer in self.optimizers.values():
             set_learning_rate(optimizer, self.hyperparameters["policy_lr"])
         is_prioritized = self.config.prioritized_replay
-        beta = self.hyperparameters["importance_exponent"] if is_prioritized else None
         with fast_products():
-            for _ in range(n_updates):
-                batch = self.source.sample(beta=beta)
+            for batch in self._batches(n_updates):
                 learned = self.learn(self.prepare(batch))
                 if is_prioritized and learned.error is not None:
                     self.source.buffer.update_priorities(batch.index, learned.error)
                 self.log.add(learned.metrics)
                 self.count_update()
+
+    def _batches(self, n_updates: int) -> Iterator[TransitionBatch]:
+        """Yield the batches of some updates; all are drawn first where none depends on another."""
+        if self.config.prioritized_replay:
+            for _ in range(n_updates):
+                yield self.source.sample(beta=self.hyperparameters["importance_exponent"])
+            return
+        for index in self.source.draw(n_updates):
+            yield self.source.buffer.gather(index)
 
     def prepare(self, batch: TransitionBatch) -> ReplayBatch:
         """Return a batch as losses read it."""

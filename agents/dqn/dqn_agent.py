@@ -31,6 +31,7 @@ from agents.replay_agent import Learned, ReplayAgent, ReplayBatch
 from utils.buffers import TransitionBatch
 from utils.config import DQNConfig
 from utils.dataloaders import Round
+from utils.models.captured_call import CapturedCall
 from utils.policies import QNetwork, QNetworkSettings, build_q_network
 from utils.rollouts.epsilon_greedy import EpsilonGreedy
 from utils.rollouts.stepper import Observation
@@ -86,6 +87,9 @@ class DQNAgent(ReplayAgent):
         self._n_target_periods = 0
         self._n_offline_updates = 0
         self.compiled, self.path = self._choose_update()
+        self._captured_values: CapturedCall | None = None
+        if self.compute_device.type == "cuda" and not self.policy.normalizer.learns:
+            self._captured_values = CapturedCall(self._values, generators=[self.noise_generator])
 
     def _choose_update(self) -> tuple[CompiledDQN | None, str]:
         """Find the fastest way; say what carries out updates and why, in a few words."""
@@ -112,11 +116,16 @@ class DQNAgent(ReplayAgent):
         """Return the actions of the highest value for raw observations (N, ...), (N,) int64."""
         if self.compiled is not None:
             return self.compiled.choose_best(observation, mask)
+        is_captured = self._captured_values is not None and isinstance(observation, Tensor)
+        (q,) = (self._captured_values if is_captured else self._values)(observation)
+        return best_action(q, allowed=mask).numpy(force=True)
+
+    def _values(self, observation: Observation) -> tuple[Tensor]:
+        """Return what the policy says of raw observations (N, ...), with fresh noise, (N, A)."""
         policy = self.policy
         if policy.is_noisy:
             policy.draw_noise(self.noise_generator)
-        q = policy.q_values(policy.normalize(observation), is_noisy=policy.is_noisy)
-        return best_action(q, allowed=mask).numpy(force=True)
+        return (policy.q_values(policy.normalize(observation), is_noisy=policy.is_noisy),)
 
     @override
     def before_updates(self) -> None:

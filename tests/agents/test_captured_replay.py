@@ -83,6 +83,29 @@ def test_a_loaded_state_is_captured_anew_and_goes_on(name, tmp_path) -> None:
         torch.testing.assert_close(mine, other, rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.gpu
+@on_cuda
+@pytest.mark.parametrize("name", ["sac", "td3", "dqn", "rainbow"])
+def test_captured_choices_are_the_eager_ones(name) -> None:
+    ours, theirs = build(name, device="cuda"), build(name, device="cuda")
+    observation = theirs.train_env.single_observation_space
+    for agent in (ours, theirs):
+        train_epochs(agent, 3)  # captured in inference mode, after updates with the same generator
+    for place in (theirs, theirs.source.collector.explorer):
+        for name_of_call in ("_captured", "_captured_values"):
+            if hasattr(place, name_of_call):
+                setattr(place, name_of_call, None)
+    explorers = [agent.source.collector.explorer for agent in (ours, theirs)]
+    generator = torch.Generator(device="cuda").manual_seed(0)
+    for _ in range(20):
+        seen = torch.randn((2, *observation.shape), generator=generator, device="cuda")
+        with torch.inference_mode():
+            mine, other = (
+                explorer.decide(seen, mask=None, timesteps=900) for explorer in explorers
+            )
+        torch.testing.assert_close(mine.stored.cpu(), other.stored.cpu(), rtol=1e-4, atol=1e-5)
+
+
 def test_what_keeps_updates_from_being_captured_is_named() -> None:
     assert why_not_captured(build("sac")) == "device is cpu"
     assert build("sac").captured is None

@@ -14,7 +14,8 @@ class CapturedCall:
     """Calls a function by one launch instead of one for each of its operations.
 
     The function reads parameters where they are, so it sees what they have become; it must not
-    depend on anything else that changes, nor change anything but its generators.
+    depend on anything else that changes, nor change anything but its generators and what it writes
+    anew each time before reading it. Gradients are not followed.
     """
 
     def __init__(
@@ -47,14 +48,18 @@ class CapturedCall:
         return self._outputs
 
     def _capture(self, inputs: tuple[Tensor, ...]) -> None:
-        self._inputs = tuple(value.clone() for value in inputs)
-        states = [generator.get_state() for generator in self._generators]
-        warm_up_for_capture(lambda: self._function(*self._inputs), inputs[0].device)
-        graph = torch.cuda.CUDAGraph()
-        for generator in self._generators:
-            graph.register_generator_state(generator)
-        with torch.cuda.graph(graph):
-            self._outputs = self._function(*self._inputs)
-        for generator, state in zip(self._generators, states, strict=True):
-            generator.set_state(state)
+        # Tensors that are made in inference mode can be written to only there. That goes for the
+        # inputs, and for what a generator gets with its first graph: one that an update draws from
+        # as well could not be replayed outside.
+        with torch.inference_mode(False), torch.no_grad():
+            self._inputs = tuple(value.clone() for value in inputs)
+            states = [generator.get_state() for generator in self._generators]
+            warm_up_for_capture(lambda: self._function(*self._inputs), inputs[0].device)
+            graph = torch.cuda.CUDAGraph()
+            for generator in self._generators:
+                graph.register_generator_state(generator)
+            with torch.cuda.graph(graph):
+                self._outputs = self._function(*self._inputs)
+            for generator, state in zip(self._generators, states, strict=True):
+                generator.set_state(state)
         self._graph = graph
