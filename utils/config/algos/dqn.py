@@ -115,6 +115,15 @@ class DQNConfig(OffPolicyConfig):
         if self.v_min >= self.v_max:
             message = f"v_min {self.v_min:g} must be below v_max {self.v_max:g}"
             problems.append(Problem(("v_min", "v_max"), message))
+        period, round_timesteps = self.target_update_timesteps, self.round_timesteps
+        if period is not None and period < round_timesteps:
+            message = (
+                f"target_update_timesteps {period} is less than the {round_timesteps} timesteps of "
+                f"train_every_vec_steps {self.train_every_vec_steps} with n_envs {self.n_envs}, "
+                "between which nothing is learnt: make it that, or null for every update"
+            )
+            keys = ("target_update_timesteps", "train_every_vec_steps", "n_envs")
+            problems.append(Problem(keys, message))
         if self.target_update_timesteps is None and self.target_tau == 1.0:
             message = (
                 "target_update_timesteps: null with target_tau 1 copies the network after every "

@@ -122,6 +122,11 @@ class OffPolicyConfig(Config):
         return Fraction(self.replay_ratio).limit_denominator(1_000_000)
 
     @property
+    def round_timesteps(self) -> int:
+        """Timesteps from one stretch of updates to the next."""
+        return self.train_every_vec_steps * self.n_envs
+
+    @property
     def timesteps_before_updates(self) -> int:
         """Timesteps that must be stored before the first update: a batch of whole transitions."""
         first_batch = self.batch_size + (self.n_step - 1) * self.n_envs
@@ -132,6 +137,12 @@ class OffPolicyConfig(Config):
         problems = phase_problems(
             self.phases, update_hooks=self.UPDATE_HOOKS, max_timesteps=self.max_timesteps
         )
+        if self.train_every_vec_steps > self.steps_per_epoch:
+            message = (
+                f"train_every_vec_steps {self.train_every_vec_steps} exceeds steps_per_epoch "
+                f"{self.steps_per_epoch}: the updates of an epoch come at its end at the latest"
+            )
+            problems.append(Problem(("train_every_vec_steps", "steps_per_epoch"), message))
         size = self.buffer_transitions
         if self.learning_starts_timesteps > size:
             message = (

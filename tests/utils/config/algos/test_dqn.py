@@ -59,6 +59,14 @@ def test_learning_waits_for_a_whole_batch(tmp_path) -> None:
             ["buffer_transitions=100", "learning_starts_timesteps=0", "batch_size=256"],
             "buffer_transitions 100 cannot hold a batch: batch_size 256",
         ),
+        (
+            ["train_every_vec_steps=64", "steps_per_epoch=32"],
+            "train_every_vec_steps 64 exceeds steps_per_epoch 32",
+        ),
+        (
+            ["target_update_timesteps=15", "train_every_vec_steps=4"],
+            "target_update_timesteps 15 is less than the 16 timesteps of train_every_vec_steps 4",
+        ),
         (["target_update_timesteps=null"], "so that there is no target network"),
         (["distribution=c51", "v_min=5", "v_max=5"], "v_min 5 must be below v_max 5"),
         (["replay_ratio=0"], "'replay_ratio' must be > 0"),
