@@ -8,6 +8,7 @@ import torch
 
 from agents.dqn import dqn_compiled
 from tests.helpers.agents import begin, make_agent
+from tests.helpers.saved_states import state_differences
 
 BASE = {
     "algo_id": "dqn",
@@ -125,3 +126,13 @@ def test_what_is_not_compiled_says_why(changes, reason: str) -> None:
     assert agent.compiled is None
     assert dqn_compiled.why_not_compiled(agent.policy, agent.config) == reason
     assert agent.path == f"updates by torch ({reason})"
+
+
+@pytest.mark.parametrize("changes", [{}, {"prioritized_replay": True, "n_step": 3}], ids=str)
+def test_compiling_before_training_leaves_no_trace(changes) -> None:
+    warm, cold = make(compiled=True, **changes), make(compiled=True, **changes)
+    warm.warm_up()
+    for agent in (warm, cold):
+        begin(agent)
+    assert state_differences(warm.checkpoint_state(), cold.checkpoint_state()) == []
+    assert len(warm.source.buffer) == 0
