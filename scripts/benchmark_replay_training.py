@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
+import tempfile
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from utils.benchmarks import BenchmarkReport, benchmark_parser, require_sb3
 from utils.benchmarks.cli import count, names
-from utils.benchmarks.replay_training import TASKS, ReplayTask, prepare_ours, prepare_sb3
+from utils.benchmarks.replay_training import TASKS, ReplayTask, Train, prepare_sb3
 from utils.errors import ConfigError, exit_on_user_error
 
 OURS, PEER = "ours", "SB3"
@@ -74,6 +75,38 @@ def compare(
     )
     title = f"{name}, settings of the RL Zoo, {timesteps:,} timesteps"
     report.add_scores(title, scores, unit="steps/s", peer=PEER)
+
+
+def prepare_ours(task: ReplayTask, seed: int, *, timesteps: int) -> Train:
+    """Build a training through Lightning with all callbacks and files, unjudged as the peer's."""
+    from agents import build_agent
+    from trainer_callbacks.build import build_callbacks
+    from utils.config import load_config
+    from utils.run import Run
+    from utils.trainer_factory import build_trainer
+
+    unjudged = (
+        "eval_freq_epochs=null",
+        "eval_freq_timesteps=null",
+        "early_stop_on_eval_reward=false",
+        "video=none",
+        "save_replay=false",
+    )
+    own = (f"seed={seed}", f"max_timesteps={timesteps}")
+    config = load_config(task.config_id, [*unjudged, *task.overrides, *own])
+    folder = tempfile.TemporaryDirectory()
+    run = Run.create(folder.name, config_id=config.config_id, config_dict=config.to_dict())
+    agent = build_agent(config, run=run)
+    agent.warm_up()
+    callbacks = build_callbacks(config, run, reward_threshold=None, first_timestep=0, console=None)
+
+    def train() -> None:
+        build_trainer(device="cpu", callbacks=callbacks).fit(agent)
+        assert agent.counters.timesteps == timesteps, agent.counters
+        agent.close()
+        folder.cleanup()
+
+    return train
 
 
 if __name__ == "__main__":

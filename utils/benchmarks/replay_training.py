@@ -1,8 +1,7 @@
-"""Trainings from a replay buffer: ours with all callbacks and files, beside those of a peer."""
+"""Trainings from a replay buffer with equal settings: which ones, and how the peer makes them."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -83,38 +82,6 @@ TASKS: dict[str, ReplayTask] = {
         timesteps=2_000,
     ),
 }
-
-
-def prepare_ours(task: ReplayTask, seed: int, *, timesteps: int) -> Train:
-    """Build a training through Lightning with all callbacks and files, unjudged as the peer's."""
-    from agents import build_agent
-    from trainer_callbacks.build import build_callbacks
-    from utils.config import load_config
-    from utils.run import Run
-    from utils.trainer_factory import build_trainer
-
-    unjudged = (
-        "eval_freq_epochs=null",
-        "eval_freq_timesteps=null",
-        "early_stop_on_eval_reward=false",
-        "video=none",
-        "save_replay=false",
-    )
-    own = (f"seed={seed}", f"max_timesteps={timesteps}")
-    config = load_config(task.config_id, [*unjudged, *task.overrides, *own])
-    folder = tempfile.TemporaryDirectory()
-    run = Run.create(folder.name, config_id=config.config_id, config_dict=config.to_dict())
-    agent = build_agent(config, run=run)
-    agent.warm_up()
-    callbacks = build_callbacks(config, run, reward_threshold=None, first_timestep=0, console=None)
-
-    def train() -> None:
-        build_trainer(device="cpu", callbacks=callbacks).fit(agent)
-        assert agent.counters.timesteps == timesteps, agent.counters
-        agent.close()
-        folder.cleanup()
-
-    return train
 
 
 def prepare_sb3(task: ReplayTask, seed: int, *, timesteps: int) -> Train:
