@@ -153,7 +153,7 @@ class CapturedUpdates:
             yield
 
 
-_OUTSIDE = ("policy_lr", "importance_exponent", "epsilon")
+_OUTSIDE = ("policy_lr", "importance_exponent", "epsilon", "exploration_noise")
 """Settings that are read outside of the graphs, or from a tensor."""
 
 

@@ -106,6 +106,19 @@ def test_captured_choices_are_the_eager_ones(name) -> None:
         torch.testing.assert_close(mine.stored.cpu(), other.stored.cpu(), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_schedule_that_no_update_reads_is_no_constant_of_a_graph(name) -> None:
+    agent = build(name, max_grad_norm=0.5)
+    updates = CapturedUpdates.__new__(CapturedUpdates)
+    updates._agent = agent
+    key = updates._key()
+    for setting in agent.hyperparameters.keys() - {"max_grad_norm"}:
+        agent.hyperparameters[setting] *= 0.5  # it sets the learning rate or explores
+    assert updates._key() == key
+    agent.hyperparameters["max_grad_norm"] = 0.25
+    assert updates._key() != key
+
+
 def test_what_keeps_updates_from_being_captured_is_named() -> None:
     assert why_not_captured(build("sac")) == "device is cpu"
     assert build("sac").captured is None
