@@ -116,8 +116,10 @@ def _faults_of_type(phase: PhaseSpec) -> list[str]:
 
 
 def _faults_of_all(phases: Sequence[PhaseSpec], *, max_timesteps: int) -> list[PhaseFault]:
-    if phases and phases[0].type == "offline":
-        return [PhaseFault(0, "is offline and comes first, when nothing is stored yet")]
+    types = [phase.type for phase in phases]
+    if "offline" in types and "online" not in types[: types.index("offline")]:
+        text = "is offline and comes first, when nothing is stored yet"
+        return [PhaseFault(types.index("offline"), text)]
     total = 0
     for index, phase in enumerate(phases):
         if phase.unit == "timesteps" and phase.duration is not None:

@@ -38,7 +38,9 @@ class RandomPolicy(nn.Module):
         self._sizes: list[int] = []
         match action_space:
             case gym.spaces.Box():
-                if not action_space.is_bounded("both"):
+                with np.errstate(over="ignore"):  # some write "no bound" as the largest float
+                    span = action_space.high - action_space.low
+                if not np.isfinite(span).all():
                     raise ConfigError(
                         f"random draws evenly between bounds, and the actions are {action_space}"
                     )

@@ -59,6 +59,7 @@ def test_nothing_can_be_learnt_offline_before_anything_is_stored() -> None:
     assert faults(POLISH, LEARN) == [
         "polish is offline and comes first, when nothing is stored yet"
     ]
+    assert faults(JUDGE, POLISH, LEARN) == faults(POLISH, LEARN)
 
 
 def test_phases_fit_into_the_run() -> None:
