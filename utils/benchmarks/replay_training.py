@@ -28,7 +28,7 @@ class ReplayTask:
 TASKS: dict[str, ReplayTask] = {
     "dqn CartPole-v1": ReplayTask(
         config_id="CartPole-v1:dqn",
-        overrides=("policy_lr=2.3e-3", "target_update_timesteps=10"),
+        overrides=("policy_lr=2.3e-3",),  # the peer's target is copied once in each round, too
         peer="DQN",
         peer_settings={
             "learning_rate": 2.3e-3,
