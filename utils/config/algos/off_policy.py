@@ -137,6 +137,12 @@ class OffPolicyConfig(Config):
         problems = phase_problems(
             self.phases, update_hooks=self.UPDATE_HOOKS, max_timesteps=self.max_timesteps
         )
+        if self.exact_replay_ratio == 0:
+            message = (
+                f"replay_ratio {self.replay_ratio:g} is less than one update for two million "
+                "timesteps: nothing would be learnt"
+            )
+            problems.append(Problem(("replay_ratio",), message))
         if self.train_every_vec_steps > self.steps_per_epoch:
             message = (
                 f"train_every_vec_steps {self.train_every_vec_steps} exceeds steps_per_epoch "

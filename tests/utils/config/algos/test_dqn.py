@@ -70,6 +70,7 @@ def test_learning_waits_for_a_whole_batch(tmp_path) -> None:
         (["target_update_timesteps=null"], "so that there is no target network"),
         (["distribution=c51", "v_min=5", "v_max=5"], "v_min 5 must be below v_max 5"),
         (["replay_ratio=0"], "'replay_ratio' must be > 0"),
+        (["replay_ratio=1e-7"], "replay_ratio 1e-07 is less than one update"),
         (["epsilon=1.5"], "'epsilon' must stay between 0 and 1"),
         (["noisy_std=0.4"], "'noisy_std' has no effect: noisy is false"),
         (["v_max=4"], "'v_max' has no effect: distribution is none"),
