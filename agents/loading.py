@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gymnasium.vector import VectorEnv
+from torch import Tensor
 
 from agents import agent_class
-from utils.checkpoints import load_checkpoint
+from utils.checkpoints import load_acting_state
 from utils.config import Config
 from utils.errors import CheckpointError
 from utils.metrics import Counters
@@ -49,10 +51,10 @@ def load_policy(config: Config, checkpoint: Path, *, env: VectorEnv) -> LoadedPo
         env: Built from the same config.
 
     Raises:
-        CheckpointError: The file cannot be read, or was made for other spaces or networks; the
-            message shows both.
+        CheckpointError: The file cannot be read, was made for other spaces or networks (the
+            message shows both), or holds weights of a training that diverged.
     """
-    state = load_checkpoint(checkpoint)
+    state = load_acting_state(checkpoint)
     spaces = {
         "observation": space_to_dict(env.single_observation_space),
         "action": space_to_dict(env.single_action_space),
@@ -66,6 +68,7 @@ def load_policy(config: Config, checkpoint: Path, *, env: VectorEnv) -> LoadedPo
         config, env.single_observation_space, env.single_action_space
     )
     load_policy_state(policy, state, source=checkpoint)
+    _check_finite(state["policy"], source=checkpoint)
     policy.eval()
     return LoadedPolicy(
         policy,
@@ -73,6 +76,16 @@ def load_policy(config: Config, checkpoint: Path, *, env: VectorEnv) -> LoadedPo
         Counters.from_dict(state["counters"]),
         reward_factor=_reward_factor(state) if config.normalize_reward else 1.0,
     )
+
+
+def _check_finite(tensors: Mapping[str, Tensor], *, source: Path) -> None:
+    """Refuse weights that choose nothing: the largest of NaNs is the first one."""
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+            raise CheckpointError(
+                f"'{source}' holds numbers that are not finite ({name}): its training had "
+                "diverged; choose an earlier checkpoint"
+            )
 
 
 def _reward_factor(state: dict[str, Any]) -> float | None:

@@ -23,7 +23,7 @@ from agents.loading import load_policy_state
 from agents.result_text import describe_result, describe_start, run_reference
 from trainer_callbacks.build import build_callbacks, build_console
 from trainer_callbacks.run_control import HELP
-from utils.checkpoints import load_checkpoint
+from utils.checkpoints import load_acting_state
 from utils.config import Config
 from utils.environment import resolve_reward_threshold, solved_threshold
 from utils.errors import CheckpointError, ConfigError, StorageError, UserError
@@ -62,7 +62,7 @@ def train(plan: TrainingPlan) -> int:
 
 
 def _begin_run(config: Config, plan: TrainingPlan) -> int:
-    state = None if plan.checkpoint is None else load_checkpoint(plan.checkpoint)
+    state = None if plan.checkpoint is None else load_acting_state(plan.checkpoint)
     with collector_paused(
         keeps=False
     ):  # numba is imported with the first environment that needs it
@@ -90,7 +90,7 @@ def _begin_run(config: Config, plan: TrainingPlan) -> int:
 
 def _go_on_with_run(run: Run, config: Config, plan: TrainingPlan) -> int:
     assert plan.checkpoint is not None
-    state = load_checkpoint(plan.checkpoint)
+    state = load_acting_state(plan.checkpoint)
     is_spent = state["counters"]["timesteps"] >= config.max_timesteps
     if is_spent and run.read_status()["status"] == "completed":
         raise ConfigError(

@@ -12,6 +12,8 @@ from utils.checkpoints.pointers import follow
 from utils.checkpoints.weights import WEIGHTS_SUFFIX, load_weights
 from utils.errors import CheckpointError
 
+_ACTING_PARTS = ("policy", "spaces", "counters")
+
 
 def load_checkpoint(path: Path | str) -> dict[str, Any]:
     """Load the state that `save_checkpoint` wrote, or its acting part from safetensors.
@@ -45,6 +47,25 @@ def load_checkpoint(path: Path | str) -> dict[str, Any]:
     if not isinstance(plain, dict):
         raise CheckpointError(f"checkpoint '{target}' was not written by this program")
     state: dict[str, Any] = from_plain(plain)
+    return state
+
+
+def load_acting_state(path: Path | str) -> dict[str, Any]:
+    """Load a state that a policy can be made of; see `load_checkpoint`.
+
+    Returns:
+        The state with at least `policy`, `spaces` and `counters`.
+
+    Raises:
+        CheckpointError: See `load_checkpoint`; or the file holds something else than an agent.
+    """
+    state = load_checkpoint(path)
+    missing = [name for name in _ACTING_PARTS if not isinstance(state.get(name), dict)]
+    if missing:
+        raise CheckpointError(
+            f"checkpoint '{path}' was not written by this program: "
+            f"it has no {' and no '.join(missing)}"
+        )
     return state
 
 

@@ -13,6 +13,9 @@ WEIGHTS_SUFFIX = ".safetensors"
 FORMAT = "gymnasium-solver policy"
 FORMAT_VERSION = 1
 
+_TEXTS = ("spaces", "counters")
+"""Parts of a state that stand in the head of the file, as JSON."""
+
 _NEEDED_FOR = "a policy in safetensors form"
 
 
@@ -39,9 +42,7 @@ def weights_content(state: Mapping[str, Any]) -> bytes:
     head = {
         "format": FORMAT,
         "format_version": str(FORMAT_VERSION),
-        "spaces": json.dumps(state["spaces"]),
-        "counters": json.dumps(state["counters"]),
-    }
+    } | {name: json.dumps(state[name]) for name in _TEXTS}
     return _order_head(safetensors_torch.save(tensors, metadata=head))
 
 
@@ -68,16 +69,15 @@ def load_weights(path: Path) -> dict[str, Any]:
         raise CheckpointError(f"'{path}' is damaged or not safetensors: {error}") from error
     if head.get("format") != FORMAT:
         raise CheckpointError(f"'{path}' was not written by this program: it names no policy")
-    if head["format_version"] != str(FORMAT_VERSION):
+    version = head.get("format_version")
+    if version != str(FORMAT_VERSION):
         raise CheckpointError(
-            f"'{path}' has the format version {head['format_version']}, this program reads "
-            f"{FORMAT_VERSION}"
+            f"'{path}' has the format version {version}, this program reads {FORMAT_VERSION}"
         )
-    return {
-        "policy": policy,
-        "spaces": json.loads(head["spaces"]),
-        "counters": json.loads(head["counters"]),
-    }
+    try:
+        return {"policy": policy} | {name: json.loads(head[name]) for name in _TEXTS}
+    except (KeyError, json.JSONDecodeError) as error:
+        raise CheckpointError(f"the head of '{path}' is damaged: {error!r}") from error
 
 
 def _order_head(content: bytes) -> bytes:

@@ -146,7 +146,8 @@ def _alerts(view: RunView) -> list[Trouble]:
         _as_trouble(alert)
         for alert in reversed(latest.values())
         if alert.get("bound") != "not a finite number"
-        and view.epoch - int(alert.get("epoch", 0)) <= _ALERT_EPOCHS
+        and isinstance(epoch := alert.get("epoch"), int)
+        and view.epoch - epoch <= _ALERT_EPOCHS
     ]
 
 
@@ -155,7 +156,8 @@ def _as_trouble(alert: Mapping[str, Any]) -> Trouble:
     value = alert.get("value")
     number = format_value(float(value), precision=4) if isinstance(value, int | float) else value
     text = f"{key} {number} ({alert.get('bound')}, epoch {alert.get('epoch')})"
-    advice = "; ".join(map(str, alert.get("fixes", ())))
+    fixes = alert.get("fixes")
+    advice = "; ".join(map(str, fixes)) if isinstance(fixes, list) else ""
     return Trouble("warning", f"{text}: {alert.get('message')}", key=key, advice=advice)
 
 

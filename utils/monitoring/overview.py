@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from utils.monitoring.health import RETURN_KEYS
 from utils.run import Run, list_runs
-from utils.storage import read_json
+from utils.storage import parse_records, read_json
 
 _MAX_RUNS = 200
 _TAIL_BYTES = 1 << 15
@@ -55,10 +53,9 @@ class RunsOverview:
         known = self._seen.get(path)
         config = read_json(run.config_path) or {}
         if known is None or known[0] != mark:
-            row = _last_row(path)
-            timesteps = row.get("timesteps", 0)
+            row = {k: v for k, v in _last_row(path).items() if isinstance(v, int | float)}
             value = next((row[key] for key in reversed(RETURN_KEYS) if key in row), None)
-            known = (mark, float(timesteps), float(value) if value is not None else None)
+            known = (mark, float(row.get("timesteps", 0)), value)
             self._seen[path] = known
         budget = config.get("max_timesteps")
         fraction = min(1.0, known[1] / budget) if isinstance(budget, int) and budget > 0 else 0.0
@@ -80,8 +77,4 @@ def _last_row(path: Path) -> dict[str, Any]:
             lines = file.read().split(b"\n")[:-1]
     except OSError:
         return {}
-    try:
-        row = orjson.loads(lines[-1]) if lines else {}
-    except orjson.JSONDecodeError:
-        return {}
-    return row if isinstance(row, dict) else {}
+    return next(iter(parse_records(lines[-1:])), {})

@@ -9,14 +9,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import orjson
-
 from utils.loggers.progress import Progress
 from utils.metrics_config import MetricsConfig, load_metrics_config
 from utils.monitoring.series import Series
 from utils.run import Run
 from utils.run.control import Answer, AnswerReader
-from utils.storage import TailFile, read_json
+from utils.storage import TailFile, parse_records, read_json
 
 ELAPSED_KEY = "train/time/elapsed_seconds"
 _RATE_SECONDS = 10.0
@@ -84,7 +82,7 @@ class RunView:
         self.results = read_json(self.folder.results_path)
         self._read_metrics(patience_seconds)
         n_begun = self._alert_file.n_begun
-        alerts = _parse(self._alert_file.read())
+        alerts = parse_records(self._alert_file.read())
         if self._alert_file.n_begun != n_begun:
             self.alerts.clear()
         self.alerts.extend(alerts)
@@ -105,7 +103,8 @@ class RunView:
     @property
     def max_timesteps(self) -> int:
         """Budget of the run in environment steps."""
-        return max(1, int(self.config.get("max_timesteps", 1)))
+        budget = self.config.get("max_timesteps")
+        return max(1, budget) if isinstance(budget, int) else 1
 
     @property
     def is_running(self) -> bool:
@@ -147,7 +146,7 @@ class RunView:
             lines = self._metrics.read(max_bytes=1 << 18)
             if self._metrics.n_begun != n_begun:
                 self._forget()
-            for row in _parse(lines):
+            for row in parse_records(lines):
                 self._take(row)
             self.is_complete = not lines
             if not lines or time.monotonic() > deadline:
@@ -163,11 +162,12 @@ class RunView:
 
     def _take(self, row: dict[str, Any]) -> None:
         try:
-            self.epoch, self.timesteps = int(row.pop("epoch")), int(row.pop("timesteps"))
+            epoch, timesteps = int(row.pop("epoch")), int(row.pop("timesteps"))
             values = {key: float(value) for key, value in row.items()}
         except (KeyError, TypeError, ValueError):
             self.bad_lines += 1
             return
+        self.epoch, self.timesteps = epoch, timesteps
         self.n_rows += 1
         for key, value in values.items():
             series = self.series.get(key)
@@ -182,16 +182,3 @@ class RunView:
         recent.append((elapsed, self.timesteps))
         while len(recent) > 2 and elapsed - recent[1][0] >= _RATE_SECONDS:
             recent.popleft()
-
-
-def _parse(lines: list[bytes]) -> list[dict[str, Any]]:
-    """Return the records; a line that is damaged is passed over."""
-    records = []
-    for line in lines:
-        try:
-            record = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            continue
-        if isinstance(record, dict):
-            records.append(record)
-    return records

@@ -74,9 +74,9 @@ def result_line(view: RunView) -> str:
     if view.is_running or not isinstance(test, dict):
         return ""
     parts = [
-        f"{name} {format_value(float(entry['mean']), precision=2)}"
+        f"{name} {format_value(entry['mean'], precision=2)}"
         for name, entry in test.items()
-        if isinstance(entry, dict) and entry.get("mean") is not None
+        if isinstance(entry, dict) and isinstance(entry.get("mean"), int | float)
     ]
     return f"final test: {', '.join(parts)}" if parts else ""
 

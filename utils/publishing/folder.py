@@ -11,9 +11,8 @@ from typing import Any, Protocol
 import torch
 from torch import nn
 
-from utils.checkpoints import load_checkpoint, weights_content
+from utils.checkpoints import load_acting_state, weights_content
 from utils.config import config_from_dict
-from utils.errors import UserError
 from utils.publishing.card import CardFacts, write_card
 from utils.publishing.names import CARD, CONFIG, ONNX, PUBLISHED_NAMES, RESULTS, VIDEO, WEIGHTS
 from utils.publishing.plan import PublishPlan
@@ -62,8 +61,7 @@ def write_publication(
         UserError: Something cannot be published; nothing has been sent.
     """
     torch.set_num_threads(plan.config.torch_threads)
-    state = load_checkpoint(plan.checkpoint)
-    _check_finite(state["policy"], plan.checkpoint)
+    state = load_acting_state(plan.checkpoint)
     policy, timesteps = _load(plan, load_policy)
     results, replay = _judge(plan, policy, folder / VIDEO)
     settings, changed = without_home(plan.config.to_dict())
@@ -130,14 +128,6 @@ def _load(plan: PublishPlan, load_policy: LoadPolicy) -> tuple[nn.Module, int]:
     finally:
         env.close()
     return loaded.policy, loaded.counters.timesteps
-
-
-def _check_finite(tensors: Mapping[str, torch.Tensor], checkpoint: Path) -> None:
-    for name, tensor in tensors.items():
-        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
-            raise UserError(
-                f"'{checkpoint}' holds numbers that are not finite ({name}): nothing was published"
-            )
 
 
 def _export_onnx(

@@ -19,7 +19,7 @@ import orjson
 from utils.errors import UserError
 from utils.run.run import Run
 from utils.run.status import session_id
-from utils.storage import TailFile, storage_errors
+from utils.storage import TailFile, parse_records, storage_errors
 
 RequestKind = Literal["save", "evaluate", "stop"]
 
@@ -101,7 +101,7 @@ class RequestReader:
     def read(self) -> list[Request]:
         """Return the requests that are new, oldest first."""
         requests = []
-        records = _parse(self._file.read())
+        records = parse_records(self._file.read())
         # What an earlier training of this same process has answered is not asked again.
         self._seen.update(str(record.get("id")) for record in records if "answer" in record)
         for record in records:
@@ -124,7 +124,7 @@ class AnswerReader:
         """Return the answers that are new, oldest first."""
         return [
             Answer(id=str(record.get("id")), text=record["answer"])
-            for record in _parse(self._file.read())
+            for record in parse_records(self._file.read())
             if isinstance(record.get("answer"), str)
         ]
 
@@ -138,16 +138,3 @@ def _append(path: Path, record: dict[str, Any]) -> None:
             os.write(descriptor, line)
         finally:
             os.close(descriptor)
-
-
-def _parse(lines: list[bytes]) -> list[dict[str, Any]]:
-    """Return the records; a line that is none was written by nobody of ours."""
-    records = []
-    for line in lines:
-        try:
-            record = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            continue
-        if isinstance(record, dict):
-            records.append(record)
-    return records

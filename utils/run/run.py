@@ -193,9 +193,10 @@ class Run:
     def read_environment_facts(self) -> list[dict[str, Any]]:
         """Return one record per process that trained this run, oldest first."""
         stored = read_json(self.environment_path) or {}
-        sessions = stored.get("sessions", [])
-        assert isinstance(sessions, list), self.environment_path
-        return sessions
+        sessions = stored.get("sessions")
+        if not isinstance(sessions, list):
+            return []
+        return [record for record in sessions if isinstance(record, dict)]
 
     def checkpoint(self, reference: str = "@best") -> Path:
         """Return the file of a checkpoint of this run.
@@ -235,12 +236,14 @@ class Run:
         return is_whole_checkpoint(last) and read_json(self.config_path) is not None
 
     def saved_timesteps(self) -> int | None:
-        """Return the timesteps of the last checkpoint; None where there is none."""
+        """Return the timesteps of the last checkpoint; None where no file tells them."""
         try:
             description = read_json(resolve(self.checkpoints_dir, "last").with_suffix(".json"))
         except CheckpointError:
             return None
-        return None if description is None else int(description["counters"]["timesteps"])
+        counters = (description or {}).get("counters")
+        timesteps = counters.get("timesteps") if isinstance(counters, dict) else None
+        return timesteps if isinstance(timesteps, int) else None
 
     def _find_checkpoint(self, reference: str) -> Path:
         epoch = _epoch_of(Path(reference))

@@ -32,7 +32,7 @@ def interpret(record: Mapping[str, object] | None) -> dict[str, Any]:
     A record that says running, of a process of this machine that is gone, reads as `died`. A
     process id can be used again, so the time at which the process started is compared as well.
     """
-    if record is None:
+    if record is None or record.get("status") not in get_args(RunStatus):
         return {"status": "unknown"}
     current = dict(record)
     is_local = current.get("host") == platform.node()

@@ -11,13 +11,14 @@ from utils.storage.atomic import (
     write_bytes,
     write_json,
 )
-from utils.storage.tail_file import TailFile
+from utils.storage.tail_file import TailFile, parse_records
 
 __all__ = [
     "TEMPORARY_SUFFIX",
     "AppendFile",
     "TailFile",
     "atomic_file",
+    "parse_records",
     "read_json",
     "remove_temporary_files",
     "storage_errors",

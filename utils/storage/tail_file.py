@@ -3,9 +3,26 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+import orjson
 
 _CHUNK_BYTES = 1 << 22
+
+
+def parse_records(lines: Iterable[bytes]) -> list[dict[str, Any]]:
+    """Return the JSON objects of lines; a line that is none, or is damaged, is passed over."""
+    records = []
+    for line in lines:
+        try:
+            record = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            continue
+        if isinstance(record, dict):
+            records.append(record)
+    return records
 
 
 class TailFile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable
 from fractions import Fraction
@@ -105,10 +106,9 @@ class VideoWriter:
         container, self._container, self._stream = self._container, None, None
         if container is None:
             return
-        try:
+        with contextlib.suppress(OSError):  # where there is no room, its end has none either
             container.close()
-        finally:
-            self._partial.unlink(missing_ok=True)
+        self._partial.unlink(missing_ok=True)
 
     def _open(self, shape: tuple[int, ...]) -> None:
         height, width = shape[0] + shape[0] % 2, shape[1] + shape[1] % 2

@@ -11,7 +11,12 @@ import numpy as np
 import pytest
 import torch
 
-from utils.checkpoints import is_whole_checkpoint, load_checkpoint, save_checkpoint
+from utils.checkpoints import (
+    is_whole_checkpoint,
+    load_acting_state,
+    load_checkpoint,
+    save_checkpoint,
+)
 from utils.errors import CheckpointError, StorageError
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -156,3 +161,13 @@ def test_plain_pickle_is_not_a_checkpoint(tmp_path):
 def test_tensors_of_a_gpu_load_on_the_cpu(tmp_path):
     save_checkpoint(tmp_path / "a.ckpt", {"w": torch.ones(2, device="cuda")})
     assert load_checkpoint(tmp_path / "a.ckpt")["w"].device.type == "cpu"
+
+
+def test_a_state_that_no_policy_can_be_made_of_is_refused_by_what_it_lacks(tmp_path):
+    path = tmp_path / "epoch=01.ckpt"
+    state = {"policy": {}, "spaces": {}, "counters": {"epoch": 1}}
+    save_checkpoint(path, state)
+    assert load_acting_state(path) == state
+    save_checkpoint(path, {"policy": torch.ones(2), "spaces": {}})
+    with pytest.raises(CheckpointError, match="it has no policy and no counters"):
+        load_acting_state(path)

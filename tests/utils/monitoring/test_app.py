@@ -12,7 +12,8 @@ from tests.helpers.watched_run import WatchedRun
 from utils.monitoring.app import MonitorApp
 from utils.monitoring.panels import CurvesPanel, MetricsTable, RunsTable
 from utils.monitoring.stop_dialog import StopDialog
-from utils.run.control import RequestReader, post_answer
+from utils.run import Run
+from utils.run.control import Request, RequestReader, post_answer
 from utils.run.status import session_id
 from utils.storage import write_json
 
@@ -241,3 +242,24 @@ def test_an_empty_run_and_a_vanished_one(tmp_path):
         assert "unknown" in text_of(app, "#head")
 
     drive(watched, scenario)
+
+
+def test_a_run_may_be_called_what_looks_like_markup(watched):
+    folder = watched.run.path.with_name("a [red] <b> [@click=x")
+    watched.run.path.rename(folder)
+    watched.run = Run(folder)
+
+    async def scenario(app, pilot):
+        watched.run.write_status("completed")
+        await pilot.press("s")
+        request = Request(id="a", kind="save", origin="x")
+        app.requests["a"] = (request, 0.0, "")
+        post_answer(watched.run, "a", "saved [/red]")
+        look(app)
+        await pilot.press("r")
+        await pilot.pause()
+        texts = [notification.message for notification in app._notifications]
+        assert texts == [f"run '{folder.name}' is not being trained: completed", "saved [/red]"]
+        assert "saved [/red]" in "\n".join(screen_lines(app))
+
+    drive(watched, scenario, size=(200, 50))

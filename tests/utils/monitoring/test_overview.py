@@ -41,3 +41,10 @@ def test_broken_runs_do_no_harm(tmp_path):
     (line,) = RunsOverview(tmp_path).read()
     assert (line.config_id, line.fraction, line.mean_return) == ("?", 0.0, None)
     assert RunsOverview(tmp_path / "nothing").read() == []
+
+
+def test_a_run_of_another_program_has_a_line_that_says_nothing(tmp_path):
+    watched = WatchedRun(tmp_path, max_timesteps=None)
+    watched.run.metrics_jsonl.write_text('{"timesteps": "a", "train/roll/ep_rew_mean": []}\n')
+    (line,) = RunsOverview(tmp_path).read()
+    assert (line.fraction, line.mean_return) == (0.0, None)

@@ -52,3 +52,19 @@ def test_after_the_last_step(tmp_path):
     watched = WatchedRun(tmp_path)
     watched.rows(100)
     assert "trained, being tested" in summary_of(watched)
+
+
+def test_files_of_somebody_else_in_the_folder_are_passed_over(tmp_path):
+    watched = WatchedRun(tmp_path)
+    watched.rows(2)
+    write_json(watched.run.config_path, {"config_id": ["x"], "max_timesteps": "many"})
+    write_json(watched.run.results_path, {"test": {"best": {"mean": "abc"}, "last": 3}})
+    watched.alert(epoch="x")
+    watched.alert(fixes=7, value=None)
+    with watched.run.metrics_jsonl.open("ab") as file:
+        file.write(b'[1]\n\x00\x01\n{"epoch": 9, "timesteps": 900, "a": "x"}\n{"epoch": 9}\n')
+    text = summary_of(watched)
+    assert "200 / 1 steps  epoch 2" in text
+    assert text.count("warning: ") == 1
+    watched.run.status_path.write_text('{"a": 1}')
+    assert summary_of(watched).splitlines()[1].startswith("unknown  ")

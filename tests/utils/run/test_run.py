@@ -237,6 +237,19 @@ def test_environment_facts_are_kept_per_process(tmp_path):
     assert first["argv"] == sys.argv
 
 
+def test_files_of_somebody_else_in_a_run_tell_nothing(tmp_path):
+    run = make_run(tmp_path, epochs=[1])
+    for content in ('{"x": 1}', '{"status": ["running"]}', '{"status": "dancing"}', "[1]"):
+        run.status_path.write_text(content)
+        assert run.read_status() == {"status": "unknown"}
+    for content in ('{"sessions": {"a": 1}}', '{"sessions": [1, "x"]}', '{"sessions": null}'):
+        run.environment_path.write_text(content)
+        assert run.read_environment_facts() == []
+    for content in ('{"a": 1}', '{"counters": 3}', '{"counters": {"timesteps": "many"}}'):
+        run.checkpoint("@last").with_suffix(".json").write_text(content)
+        assert run.saved_timesteps() is None
+
+
 def test_import_stays_light():
     code = (
         "import sys, utils.run\n"

@@ -120,3 +120,26 @@ def test_writer_prints_nothing(tmp_path: Path) -> None:
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_a_disk_that_stays_full_to_the_end_is_one_storage_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    writer = VideoWriter(tmp_path / "clip.mp4", fps=30)
+    writer.write(make_frames(1)[0])
+    container = writer._container
+
+    class Full:
+        """The rest of a container on a disk without room: even its end cannot be written."""
+
+        def mux(self, packets: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        def close(self) -> None:
+            container.close()
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(writer, "_container", Full())
+    with pytest.raises(StorageError, match="No space left"):
+        writer.close()
+    assert list(tmp_path.iterdir()) == []
