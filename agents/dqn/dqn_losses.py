@@ -147,8 +147,3 @@ def divergence(*, cross_entropy: Tensor, target: Tensor) -> Tensor:
     """
     entropy = -torch.xlogy(target, target).sum(dim=1)
     return (cross_entropy.detach() - entropy).clamp_min(0.0)
-
-
-def expected_value(logits: Tensor, support: Tensor) -> Tensor:
-    """Return the mean of distributions: (..., K) logits and (K,) atoms to (...)."""
-    return (logits.softmax(dim=-1) * support).sum(dim=-1)

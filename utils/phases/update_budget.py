@@ -29,7 +29,7 @@ class UpdateBudget:
     @property
     def due(self) -> int:
         """Updates that are paid for and not made."""
-        return self._paid(self.timesteps) - self.updates
+        return self.timesteps * self.ratio.numerator // self.ratio.denominator - self.updates
 
     def pay_in(self, timesteps: int) -> None:
         """Count environment steps that were made while learning."""
@@ -39,10 +39,6 @@ class UpdateBudget:
         """Count updates that were made."""
         assert updates <= self.due, (updates, self.due)
         self.updates += updates
-
-    def due_after(self, timesteps: int) -> int:
-        """Return what would be due after so many more timesteps."""
-        return self._paid(self.timesteps + timesteps) - self.updates
 
     def restart(self) -> None:
         """Begin anew: what was paid in and not spent is forgotten."""
@@ -55,6 +51,3 @@ class UpdateBudget:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what `state_dict` returned."""
         self.timesteps, self.updates = state["timesteps"], state["updates"]
-
-    def _paid(self, timesteps: int) -> int:
-        return timesteps * self.ratio.numerator // self.ratio.denominator

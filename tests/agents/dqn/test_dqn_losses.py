@@ -7,7 +7,6 @@ from agents.dqn.dqn_losses import (
     best_action,
     cross_entropy,
     divergence,
-    expected_value,
     next_value,
     project_distribution,
     q_of_action,
@@ -137,9 +136,3 @@ def test_a_certain_target_has_no_entropy() -> None:
     loss = cross_entropy(logits=tensor((0.0, 0.0)), target=tensor((1.0, 0.0)))
     certain = divergence(cross_entropy=loss, target=tensor((1.0, 0.0)))
     torch.testing.assert_close(certain, tensor(0.6931472))
-
-
-def test_the_mean_of_a_distribution() -> None:
-    logits = torch.tensor([[[0.0, 0.0, 0.0], [100.0, 0.0, 0.0]]])
-    # Even: (-1 + 0 + 1) / 3 = 0; certain of the first atom: -1.
-    torch.testing.assert_close(expected_value(logits, SUPPORT), torch.tensor([[0.0, -1.0]]))
