@@ -58,6 +58,7 @@ SUBJECTS = (
     Subject(env_id="BabyAI-GoToLocal-v0"),
     Subject(env_id="ALE/Pong-v5"),
     Subject(env_id="VizDoom-Basic", n_envs=4),
+    Subject(env_id="Retro/Airstriker-Genesis-v0", n_envs=2),
     Subject(env_id="Bandit-Bernoulli-v0"),
 )
 
@@ -91,7 +92,8 @@ def enter_contestants(stack: ExitStack, subject: Subject) -> list[Contestant]:
 
     Ours is the whole way of a rollout: the vector env that `vectorization: auto` takes, a policy
     that reads its actions from a table, the buffer, episode statistics. The other side is the
-    plain loop: `step` of one environment after the other, `reset` where an episode ends.
+    plain loop: `step` of one environment after the other, `reset` where an episode ends; of a
+    family that runs one in a process it is a loop over a single one.
 
     Args:
         stack: Closes the environments.
@@ -128,7 +130,7 @@ def _step_bare(stack: ExitStack, subject: Subject) -> Callable[[], int]:
     spec = find_spec(subject.env_id)
     envs = [
         make_env(spec, max_episode_steps=None, kwargs=dict(subject.env_kwargs))
-        for _ in range(subject.n_envs)
+        for _ in range(1 if family_of(subject.env_id).one_per_process else subject.n_envs)
     ]
     for i, env in enumerate(envs):
         stack.callback(env.close)

@@ -48,3 +48,11 @@ def test_what_is_not_installed_has_a_reason(monkeypatch):
     assert why_not_installed("CartPole-v1") is None
     monkeypatch.setitem(__import__("sys").modules, "minigrid", None)
     assert "gymnasium-solver[minigrid]" in why_not_installed("MiniGrid-Empty-5x5-v0")
+
+
+def test_of_a_family_with_one_environment_in_a_process_the_bare_loop_has_one():
+    pytest.importorskip("stable_retro")
+    with ExitStack() as stack:
+        subject = Subject(env_id="Retro/Airstriker-Genesis-v0", n_envs=2)
+        contestants = enter_contestants(stack, subject)
+        assert [contestant.advance() for contestant in contestants] == [64, 32]
