@@ -36,7 +36,7 @@ def main() -> int:
         plan.output.parent.mkdir(exist_ok=True)
     write_bytes(plan.output, export.content)
     print(f"{plan.config.config_id}, run {plan.run.id}, {plan.checkpoint.stem}: {plan.output}")
-    print(describe_export(export))
+    print("\n".join([*(f"note: {note}" for note in plan.notes), describe_export(export)]))
     return 0
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from utils.config.option_parser import OptionParser
+from utils.run.options import add_run_options, add_runs_dir_option
 
 ExportFormat = Literal["onnx", "torch-export"]
 SUFFIXES: dict[ExportFormat, str] = {"onnx": ".onnx", "torch-export": ".pt2"}
@@ -55,24 +56,12 @@ def parse_export_args(argv: Sequence[str] | None = None) -> ExportArgs:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "run",
-        nargs="?",
-        default="@last",
-        metavar="RUN",
-        help="@last (default), an id, the beginning of one, or a path; "
-        "with /@best, /@last or /epoch=XX a checkpoint of it",
-    )
-    parser.add_option(
-        "--checkpoint", metavar="NAME", help="@best (default), @last, epoch=XX or a file"
-    )
+    add_run_options(parser, is_positional=True)
     parser.add_option(
         "--format", choices=list(SUFFIXES), default="onnx", help="onnx (default) or torch-export"
     )
     parser.add_option("--output", type=Path, metavar="FILE", help="an .onnx or a .pt2 file")
-    parser.add_option(
-        "--runs-dir", type=Path, default=Path("runs"), metavar="DIR", help="folder of the runs"
-    )
+    add_runs_dir_option(parser)
     given = parser.parse_or_refuse(argv)
     return ExportArgs(
         run=given.run,

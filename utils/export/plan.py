@@ -24,6 +24,8 @@ class ExportPlan:
     config: Config
     checkpoint: Path
     output: Path
+    notes: tuple[str, ...]
+    """What a person should know about the choices made, one line each."""
 
 
 def plan_export(args: ExportArgs) -> ExportPlan:
@@ -35,13 +37,15 @@ def plan_export(args: ExportArgs) -> ExportPlan:
     """
     if args.format == "onnx":
         require_onnx("export to ONNX")
-    run, checkpoint = select_checkpoint(args.run, args.checkpoint, runs_dir=args.runs_dir)
+    run, checkpoint, notes = select_checkpoint(args.run, args.checkpoint, runs_dir=args.runs_dir)
     config = load_config_json(run.config_path)
     suffix = SUFFIXES[args.format]
     output = args.output or run.path / "exports" / f"{checkpoint.stem}{suffix}"
     if args.output is not None:
         _check_output(args.output, suffix, args.format)
-    return ExportPlan(args=args, run=run, config=config, checkpoint=checkpoint, output=output)
+    return ExportPlan(
+        args=args, run=run, config=config, checkpoint=checkpoint, output=output, notes=notes
+    )
 
 
 def require_onnx(needed_for: str) -> None:

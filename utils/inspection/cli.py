@@ -9,6 +9,7 @@ from pathlib import Path
 
 from utils.config.option_parser import OptionParser, whole_number
 from utils.errors import UserError
+from utils.run.options import add_run_option, add_runs_dir_option
 
 LOOPBACK = "127.0.0.1"
 _LAST_PORT = 65_535
@@ -60,13 +61,7 @@ def _build_parser() -> OptionParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_option(
-        "--run-id",
-        default="@last",
-        metavar="RUN",
-        help="@last (default), an id, the beginning of one, or a path; "
-        "with /@best, /@last or /epoch=XX a checkpoint of it",
-    )
+    add_run_option(parser)
     parser.add_option(
         "--port",
         type=whole_number(least=0),
@@ -80,7 +75,5 @@ def _build_parser() -> OptionParser:
         metavar="ADDRESS",
         help=f"address of the page (default {LOOPBACK}: nobody but this machine reaches it)",
     )
-    parser.add_option(
-        "--runs-dir", type=Path, default=Path("runs"), metavar="DIR", help="folder of the runs"
-    )
+    add_runs_dir_option(parser)
     return parser

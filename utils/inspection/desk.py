@@ -16,12 +16,12 @@ from utils.inspection.payload import player_value
 from utils.inspection.record import EpisodeRequest
 from utils.inspection.store import EpisodeStore, StoredEpisode, fingerprint
 from utils.run import Run, list_runs
+from utils.run.options import LAST_SEED
 from utils.storage import read_json
 
 MODES = ("greedy", "sampled")
 COLUMNS = ("seed", "actions", "return", "length", "end")
 _MOST_EPISODES = 100
-_LAST_SEED = 2**31 - 1
 
 
 class Desk:
@@ -193,8 +193,8 @@ class Desk:
     def _episode(self, run_id: str, checkpoint: str, *, seed: Any, mode: str) -> StoredEpisode:
         if isinstance(seed, bool) or not isinstance(seed, int | float) or seed != int(seed):
             raise UserError(f"a seed is a whole number, not {seed!r}")
-        if not 0 <= seed <= _LAST_SEED:
-            raise UserError(f"a seed is a whole number from 0 to {_LAST_SEED}, not {seed:g}")
+        if not 0 <= seed <= LAST_SEED:
+            raise UserError(f"a seed is a whole number from 0 to {LAST_SEED}, not {seed:g}")
         run, config = self._run(run_id), self._config(run_id)
         self._check_checkpoint(run, checkpoint)
         request = EpisodeRequest(

@@ -175,7 +175,7 @@ class MonitorApp(App[None]):
         try:
             request = post_request(self.run_view.folder, kind, origin="the monitor")
         except UserError as error:
-            self.notify(str(error), severity="warning")
+            self.notify(str(error), severity="warning", markup=False)
             return
         self.requests[request.id] = (request, time.monotonic(), "")
         while len(self.requests) > _MAX_REQUESTS:
@@ -251,7 +251,7 @@ class MonitorApp(App[None]):
             if answer.id in self.requests:
                 request, at, _ = self.requests[answer.id]
                 self.requests[answer.id] = (request, at, answer.text)
-                self.notify(answer.text, title=f"{request.kind}: done")
+                self.notify(answer.text, title=f"{request.kind}: done", markup=False)
 
     def _show_requests(self) -> None:
         text = requests_text(list(self.requests.values()), self.run_view, now=time.monotonic())

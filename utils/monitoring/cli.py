@@ -6,7 +6,6 @@ import argparse
 import os
 import shutil
 import sys
-from pathlib import Path
 
 from utils.config.option_parser import OptionParser
 from utils.errors import ConfigError, MissingDependencyError
@@ -15,6 +14,7 @@ from utils.monitoring.health import find_troubles
 from utils.monitoring.run_view import RunView
 from utils.monitoring.summary import summarize_run
 from utils.run import Run
+from utils.run.options import add_runs_dir_option
 
 _NICENESS = 10
 _EPILOG = """\
@@ -30,8 +30,7 @@ The monitor reads the files of the run. Leaving it, or killing it, never touches
 def main(argv: list[str] | None = None) -> int:
     """Watch a run, or print once how it stands."""
     options = _read_options(argv)
-    runs_dir = Path(options.runs_dir)
-    run = Run.open(options.run_id, runs_dir=runs_dir, needs_checkpoint=False)
+    run = Run.open(options.run_id, runs_dir=options.runs_dir, needs_checkpoint=False)
     if options.once:
         _print_once(run)
         return 0
@@ -46,7 +45,7 @@ def main(argv: list[str] | None = None) -> int:
             "textual", extra="monitor", needed_for="the monitor (all but --once)"
         ) from error
     os.nice(_NICENESS)  # a training on the same cores goes first
-    MonitorApp(run, runs_dir=run.path.parent).run()
+    MonitorApp(run, runs_dir=run.path.resolve().parent).run()
     return 0
 
 
@@ -61,7 +60,7 @@ def _read_options(argv: list[str] | None) -> argparse.Namespace:
     parser.add_option(
         "--run-id", default="@last", metavar="RUN", help="@last, an id, its beginning, or a path"
     )
-    parser.add_option("--runs-dir", default="runs", metavar="DIR", help="folder of the runs")
+    add_runs_dir_option(parser)
     parser.add_option("--once", action="store_true", help="print a summary and leave")
     return parser.parse_or_refuse(argv)
 

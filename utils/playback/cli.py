@@ -10,9 +10,9 @@ from typing import Literal
 
 from utils.config.option_parser import OptionParser, positive_number, whole_number
 from utils.errors import UserError
+from utils.run.options import NEWEST, add_action_options, add_run_options, add_runs_dir_option
 
 _EPISODES = 5
-_NEWEST = "@last"
 _LARGEST_GRID = 64
 
 RenderChoice = Literal["auto", "window", "video", "terminal", "none"]
@@ -113,16 +113,7 @@ def _build_parser() -> OptionParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_option(
-        "--run-id",
-        default=_NEWEST,
-        metavar="RUN",
-        help="@last (default), an id, the beginning of one, or a path; "
-        "with /@best, /@last or /epoch=XX a checkpoint of it",
-    )
-    parser.add_option(
-        "--checkpoint", metavar="NAME", help="@best (default), @last, epoch=XX or a file"
-    )
+    add_run_options(parser)
     parser.add_option(
         "--repo",
         metavar="USER/NAME",
@@ -134,23 +125,7 @@ def _build_parser() -> OptionParser:
         metavar="N",
         help=f"whole episodes to play (default {_EPISODES}; with --grid as many as it shows)",
     )
-    parser.add_option(
-        "--seed",
-        type=whole_number(least=0),
-        metavar="N",
-        help="seed of the first episode; the next has N + 1",
-    )
-    choice = parser.add_mutually_exclusive_group()
-    choice.add_argument(
-        "--deterministic",
-        action="store_true",
-        default=None,
-        help="most likely actions; the default is what the run evaluates with",
-    )
-    choice.add_argument(
-        "--sampled", dest="deterministic", action="store_false", help="sampled actions"
-    )
-    parser.option_names += ["--deterministic", "--sampled"]
+    add_action_options(parser)
     parser.add_option(
         "--render",
         choices=["auto", "window", "video", "terminal", "none"],
@@ -189,9 +164,7 @@ def _build_parser() -> OptionParser:
     parser.add_option(
         "--max-steps", type=whole_number(least=1), metavar="N", help="cut episodes that are longer"
     )
-    parser.add_option(
-        "--runs-dir", type=Path, default=Path("runs"), metavar="DIR", help="folder of the runs"
-    )
+    add_runs_dir_option(parser)
     return parser
 
 
@@ -199,7 +172,7 @@ def _contradictions(given: argparse.Namespace) -> list[str]:
     problems = []
     if given.repo is not None:
         instead = {
-            "--run-id": given.run_id != _NEWEST,
+            "--run-id": given.run_id != NEWEST,
             "--checkpoint": given.checkpoint is not None,
         }
         problems += [

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from utils.config import Config, load_config_json
-from utils.errors import CheckpointError, UserError
 from utils.playback.cli import PlayArgs
 from utils.publishing.download import PublishedPolicy, fetch_policy
-from utils.run import Run, split_reference
-
-_LAST_SEED = 2**31 - 1
+from utils.run import Run
+from utils.run.options import check_seeds
+from utils.run.selection import select_checkpoint
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,8 +46,7 @@ def plan_play(args: PlayArgs) -> PlayPlan:
     Raises:
         UserError: One of them does not exist or cannot be had or read.
     """
-    if args.seed is not None and args.seed + args.episodes - 1 > _LAST_SEED:
-        raise UserError(f"--seed {args.seed}: seeds end at {_LAST_SEED}")
+    check_seeds(args.seed, args.episodes)
     run, config, checkpoint, notes = _fetch(args.repo) if args.repo else _find(args)
     deterministic = args.deterministic
     return PlayPlan(
@@ -63,12 +60,9 @@ def plan_play(args: PlayArgs) -> PlayPlan:
 
 
 def _find(args: PlayArgs) -> tuple[Run, Config, Path, list[str]]:
-    reference, name = split_reference(args.run)
-    if name is not None and args.checkpoint is not None and name != args.checkpoint:
-        raise UserError(f"two checkpoints: '{args.run}' and --checkpoint {args.checkpoint}")
-    run = Run.open(reference, runs_dir=args.runs_dir)
+    run, checkpoint, chosen = select_checkpoint(args.run, args.checkpoint, runs_dir=args.runs_dir)
+    notes = list(chosen)
     config = load_config_json(run.config_path)
-    checkpoint, notes = _choose_checkpoint(run, name or args.checkpoint)
     devices = [facts.get("device") for facts in run.read_environment_facts()]
     if devices and devices[-1] not in (None, "cpu"):
         notes.append(f"trained on {devices[-1]}, played on cpu")
@@ -82,20 +76,3 @@ def _fetch(repo: str) -> tuple[PublishedPolicy, Config, Path, list[str]]:
     if module:
         notes.append(f"the environment comes from the module '{module}' of this machine")
     return published, published.config, published.weights, notes
-
-
-def _choose_checkpoint(run: Run, name: str | None) -> tuple[Path, list[str]]:
-    """Return the checkpoint of a name; without one the best, else the last, else the newest."""
-    if name is not None:
-        return run.checkpoint(name), []
-    for reference, notes in (
-        ("@best", []),
-        ("@last", ["this run has no best checkpoint yet: its last one plays"]),
-    ):
-        with contextlib.suppress(CheckpointError):
-            return run.checkpoint(reference), notes
-    checkpoints = run.list_checkpoints()
-    if not checkpoints:
-        return run.checkpoint("@last"), []  # it says what is missing
-    note = "neither the best nor the last checkpoint is marked in this folder: the newest plays"
-    return checkpoints[-1], [note]

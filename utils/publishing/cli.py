@@ -10,6 +10,7 @@ from pathlib import Path
 from utils.config.option_parser import OptionParser, whole_number
 from utils.errors import UserError
 from utils.publishing.names import check_repo_id
+from utils.run.options import add_action_options, add_run_options, add_runs_dir_option
 
 _EPILOG = """\
 examples:
@@ -90,16 +91,7 @@ def _build_parser() -> OptionParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_option(
-        "--run-id",
-        default="@last",
-        metavar="RUN",
-        help="@last (default), an id, the beginning of one, or a path; "
-        "with /@best, /@last or /epoch=XX a checkpoint of it",
-    )
-    parser.add_option(
-        "--checkpoint", metavar="NAME", help="@best (default), @last, epoch=XX or a file"
-    )
+    add_run_options(parser)
     parser.add_option(
         "--repo-id", metavar="USER/NAME", help="the repository (default <you>/<env>-<algo>)"
     )
@@ -119,9 +111,7 @@ def _build_parser() -> OptionParser:
         "--output", type=Path, metavar="DIR", help="the folder of a dry run (default in the run's)"
     )
     _add_episode_options(parser)
-    parser.add_option(
-        "--runs-dir", type=Path, default=Path("runs"), metavar="DIR", help="folder of the runs"
-    )
+    add_runs_dir_option(parser)
     return parser
 
 
@@ -133,23 +123,7 @@ def _add_episode_options(parser: OptionParser) -> None:
         metavar="N",
         help="fresh episodes that judge the policy (default 20)",
     )
-    parser.add_option(
-        "--seed",
-        type=whole_number(least=0),
-        metavar="N",
-        help="seed of the first episode; the next has N + 1",
-    )
-    choice = parser.add_mutually_exclusive_group()
-    choice.add_argument(
-        "--deterministic",
-        action="store_true",
-        default=None,
-        help="judge with most likely actions; the default is what the run evaluates with",
-    )
-    choice.add_argument(
-        "--sampled", dest="deterministic", action="store_false", help="judge with sampled actions"
-    )
-    parser.option_names += ["--deterministic", "--sampled"]
+    add_action_options(parser)
     parser.add_option(
         "--max-steps",
         type=whole_number(least=1),

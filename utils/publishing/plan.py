@@ -12,9 +12,8 @@ from utils.export.plan import require_onnx
 from utils.publishing.cli import PublishArgs
 from utils.publishing.names import PUBLISHED_NAMES
 from utils.run import Run
+from utils.run.options import check_seeds
 from utils.run.selection import select_checkpoint
-
-LAST_SEED = 2**31 - 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,6 +27,8 @@ class PublishPlan:
     is_deterministic: bool
     output: Path
     """The folder of a dry run."""
+    notes: tuple[str, ...]
+    """What a person should know about the choices made, one line each."""
 
 
 def plan_publication(args: PublishArgs) -> PublishPlan:
@@ -42,10 +43,9 @@ def plan_publication(args: PublishArgs) -> PublishPlan:
             raise MissingDependencyError(package, extra="hub", needed_for="run_publish.py")
     if args.has_onnx:
         require_onnx("run_publish.py --onnx")
-    run, checkpoint = select_checkpoint(args.run, args.checkpoint, runs_dir=args.runs_dir)
+    run, checkpoint, notes = select_checkpoint(args.run, args.checkpoint, runs_dir=args.runs_dir)
     config = load_config_json(run.config_path)
-    if args.seed is not None and args.seed + args.episodes - 1 > LAST_SEED:
-        raise UserError(f"--seed {args.seed}: seeds end at {LAST_SEED}")
+    check_seeds(args.seed, args.episodes)
     output = args.output or run.path / "publish"
     if args.is_dry_run:
         check_replaceable(output)
@@ -57,6 +57,7 @@ def plan_publication(args: PublishArgs) -> PublishPlan:
         checkpoint=checkpoint,
         is_deterministic=config.eval_deterministic if deterministic is None else deterministic,
         output=output,
+        notes=notes,
     )
 
 

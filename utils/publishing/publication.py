@@ -80,7 +80,7 @@ def _tell(plan: PublishPlan, made: Publication, stream: TextIO) -> None:
         f"{plan.config.config_id}, run {plan.run.id}, {plan.checkpoint.stem}",
         f"mean_reward {results.mean_reward} ({n} fresh episodes, seeds {results.seed} to "
         f"{results.seed + n - 1}, {how} actions)",
-        *(f"note: {note}" for note in made.notes),
+        *(f"note: {note}" for note in (*plan.notes, *made.notes)),
         *(f"  {name:18}{_size(path.stat().st_size):>10}" for name, path in made.files.items()),
     ]
     print("\n".join(lines), file=stream, flush=True)

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
+from typing import NamedTuple
 
 from utils.errors import CheckpointError, UserError
 from utils.run.registry import split_reference
 from utils.run.run import Run
 
 
-def select_checkpoint(
-    reference: str, checkpoint: str | None, *, runs_dir: Path
-) -> tuple[Run, Path]:
-    """Find a run and one of its checkpoints: the one that is named, the best, or the last.
+class Selection(NamedTuple):
+    """A run that exists and one of its checkpoints."""
+
+    run: Run
+    checkpoint: Path
+    notes: tuple[str, ...]
+    """What a person should know about the choice, one line each."""
+
+
+def select_checkpoint(reference: str, checkpoint: str | None, *, runs_dir: Path) -> Selection:
+    """Find a run and one of its checkpoints: what is named, or the best, the last, the newest.
 
     Args:
         reference: `<run>[/@best|/@last|/epoch=XX]`.
@@ -26,10 +35,21 @@ def select_checkpoint(
     if name is not None and checkpoint is not None and name != checkpoint:
         raise UserError(f"two checkpoints: '{reference}' and --checkpoint {checkpoint}")
     run = Run.open(run_reference, runs_dir=runs_dir)
-    name = name or checkpoint
+    name = checkpoint if name is None else name
     if name is not None:
-        return run, run.checkpoint(name)
-    try:
-        return run, run.checkpoint("@best")
-    except CheckpointError:
-        return run, run.checkpoint("@last")
+        return Selection(run, run.checkpoint(name), ())
+    return Selection(run, *_choose(run))
+
+
+def _choose(run: Run) -> tuple[Path, tuple[str, ...]]:
+    for reference, notes in (
+        ("@best", ()),
+        ("@last", ("this run has no best checkpoint yet: its last one is used",)),
+    ):
+        with contextlib.suppress(CheckpointError):
+            return run.checkpoint(reference), notes
+    checkpoints = run.list_checkpoints()
+    if not checkpoints:
+        return run.checkpoint("@last"), ()  # it says what is missing
+    note = "neither the best nor the last checkpoint is marked in this folder: the newest is used"
+    return checkpoints[-1], (note,)

@@ -8,6 +8,8 @@ import pytest
 
 pytest.importorskip("textual")
 
+from textual.widgets._toast import Toast
+
 from tests.helpers.watched_run import WatchedRun
 from utils.monitoring.app import MonitorApp
 from utils.monitoring.panels import CurvesPanel, MetricsTable, RunsTable
@@ -27,12 +29,12 @@ def watched(tmp_path):
     return watched
 
 
-def drive(watched, scenario, *, size=(120, 35)):
+def drive(watched, scenario, *, size=(120, 35), **options):
     """Run a scenario `async (app, pilot)` in the monitor of a run."""
 
     async def run():
         app = MonitorApp(watched.run, runs_dir=watched.run.path.parent)
-        async with app.run_test(size=size) as pilot:
+        async with app.run_test(size=size, **options) as pilot:
             await pilot.pause()
             look(app)
             await scenario(app, pilot)
@@ -260,6 +262,8 @@ def test_a_run_may_be_called_what_looks_like_markup(watched):
         await pilot.pause()
         texts = [notification.message for notification in app._notifications]
         assert texts == [f"run '{folder.name}' is not being trained: completed", "saved [/red]"]
+        shown = [toast.render().plain for toast in app.screen.query(Toast)]
+        assert [text.rpartition("\n")[2] for text in shown] == texts
         assert "saved [/red]" in "\n".join(screen_lines(app))
 
-    drive(watched, scenario, size=(200, 50))
+    drive(watched, scenario, size=(200, 50), notifications=True)

@@ -23,7 +23,7 @@ def test_without_a_best_one_the_last_plays_and_a_note_says_so(tmp_path):
     make_run(tmp_path, make_config(), states=[{}, {}], best=None)
     found = plan(tmp_path)
     assert found.checkpoint.name == "epoch=01.ckpt"
-    assert found.notes == ("this run has no best checkpoint yet: its last one plays",)
+    assert found.notes == ("this run has no best checkpoint yet: its last one is used",)
 
 
 def test_a_best_one_that_is_asked_for_by_name_must_exist(tmp_path):
@@ -39,7 +39,7 @@ def test_where_a_copy_has_lost_the_links_the_newest_plays(tmp_path):
     found = plan(tmp_path, "--run-id", str(run.path))
     assert found.checkpoint.name == "epoch=01.ckpt"
     (note,) = found.notes
-    assert note.endswith("the newest plays")
+    assert note.endswith("the newest is used")
     for path in run.list_checkpoints():
         path.unlink()
     with pytest.raises(CheckpointError, match="it has none yet"):
