@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 from utils.errors import exit_on_user_error
@@ -11,6 +12,7 @@ from utils.publishing import find_target, parse_publish_args, plan_publication
 
 def main() -> int:
     """Parse the command line, find the run, judge, film and publish its policy."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # nothing half-made
     # Mistakes about runs, options and logins are told before anything heavy is imported.
     plan = plan_publication(parse_publish_args(sys.argv[1:]))
     target = find_target(plan)

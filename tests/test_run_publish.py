@@ -7,8 +7,10 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 import av
 import pytest
@@ -327,6 +329,23 @@ def test_a_dry_run_writes_the_folder_and_sends_nothing(hub, publish, runs_dir):
         "config.json",
         "publish",
     ]
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["INT", "TERM"]
+)
+def test_a_publication_that_is_ended_leaves_nothing(hub, runs_dir, environment, number, code):
+    run = make_cart_pole(runs_dir)
+    options = ("--runs-dir", str(runs_dir), "--episodes", "100000", "--dry-run")
+    command = Command("run_publish", *options, environment=environment)
+    deadline = time.monotonic() + 60.0
+    while not list(run.path.glob(".publish-*")):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    command.send(number)
+    finished = command.wait()
+    assert (finished.code, "Traceback" in finished.err) == (code, False), finished.err
+    assert sorted(path.name for path in run.path.iterdir()) == ["checkpoints", "config.json"]
 
 
 def test_only_the_files_of_the_list_leave_and_no_path_of_a_home_folder(hub, publish, runs_dir):

@@ -14,6 +14,7 @@ from utils.run.options import NEWEST, add_action_options, add_run_options, add_r
 
 _EPISODES = 5
 _LARGEST_GRID = 64
+_SLOWEST, _FASTEST = 0.1, 1000.0  # what a film can hold, of pictures a second and of speed
 
 RenderChoice = Literal["auto", "window", "video", "terminal", "none"]
 
@@ -184,6 +185,10 @@ def _contradictions(given: argparse.Namespace) -> list[str]:
             problems.append(f"--output has no effect with --render {given.render}")
     if given.record:
         problems += _faults_of_file("--record", Path(given.record))
+    for name in ("fps", "speed"):
+        value = getattr(given, name)
+        if value is not None and not _SLOWEST <= value <= _FASTEST:
+            problems.append(f"--{name} {value:g}: must be from {_SLOWEST:g} to {_FASTEST:g}")
     if given.render == "none":
         problems += [
             f"--{name} has no effect with --render none"

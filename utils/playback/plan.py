@@ -47,7 +47,7 @@ def plan_play(args: PlayArgs) -> PlayPlan:
         UserError: One of them does not exist or cannot be had or read.
     """
     check_seeds(args.seed, args.episodes)
-    run, config, checkpoint, notes = _fetch(args.repo) if args.repo else _find(args)
+    run, config, checkpoint, notes = _find(args) if args.repo is None else _fetch(args.repo)
     deterministic = args.deterministic
     return PlayPlan(
         args=args,

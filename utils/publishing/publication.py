@@ -39,7 +39,9 @@ def publish(
 def _upload(
     plan: PublishPlan, repo_id: str, hub: Hub, load_policy: LoadPolicy, stream: TextIO
 ) -> None:
-    with tempfile.TemporaryDirectory(prefix="publish-") as folder:
+    with storage_errors(Path("a temporary folder")):
+        temporary = tempfile.TemporaryDirectory(prefix="publish-")
+    with temporary as folder:
         made = write_publication(
             plan, Path(folder), repo_id=repo_id, token=hub.token, load_policy=load_policy
         )

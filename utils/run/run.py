@@ -69,12 +69,17 @@ class Run:
             The run.
 
         Raises:
-            RunNotFoundError: No run, or more than one, fits the reference; the message names
-                what there is.
+            RunNotFoundError: No run, or more than one, fits the reference, and the message names
+                what there is; or what is there may not be read.
         """
         from utils.run.registry import find_run
 
-        return find_run(str(reference), Path(runs_dir), needs_checkpoint=needs_checkpoint)
+        try:
+            return find_run(str(reference), Path(runs_dir), needs_checkpoint=needs_checkpoint)
+        except OSError as error:
+            raise RunNotFoundError(
+                f"'{error.filename}' cannot be read: {error.strerror}"
+            ) from error
 
     @property
     def id(self) -> str:
@@ -209,7 +214,8 @@ class Run:
             A regular file that exists.
 
         Raises:
-            CheckpointError: There is no such checkpoint; the message names those that exist.
+            CheckpointError: There is no such checkpoint, and the message names those that exist;
+                or they may not be read.
         """
         try:
             if reference.startswith("@"):
@@ -219,6 +225,10 @@ class Run:
             names = [path.stem for path in self.list_checkpoints()]
             there_is = f"there are {', '.join(names)}" if names else "it has none yet"
             raise CheckpointError(f"run '{self.id}': {error}; {there_is}") from error
+        except OSError as error:
+            raise CheckpointError(
+                f"run '{self.id}': '{error.filename}' cannot be read: {error.strerror}"
+            ) from error
 
     def list_checkpoints(self) -> list[Path]:
         """Return the checkpoint files, pointers left out, by epoch."""
@@ -231,9 +241,10 @@ class Run:
         """Say whether the run can be loaded: a readable config and a whole last checkpoint."""
         try:
             last = resolve(self.checkpoints_dir, "last")
-        except CheckpointError:
+            is_whole = is_whole_checkpoint(last)
+        except (CheckpointError, OSError):
             return False
-        return is_whole_checkpoint(last) and read_json(self.config_path) is not None
+        return is_whole and read_json(self.config_path) is not None
 
     def saved_timesteps(self) -> int | None:
         """Return the timesteps of the last checkpoint; None where no file tells them."""

@@ -100,3 +100,12 @@ def test_all_mistakes_are_named_at_once():
         "--fps",
         "--output",
     ]
+
+
+@pytest.mark.parametrize("option", ["--fps", "--speed"])
+def test_a_pace_that_no_film_can_hold_is_refused(option):
+    for text in ("0.09", "1001"):
+        with pytest.raises(UserError, match=f"^{option} {text}: must be from 0.1 to 1000$"):
+            parse_play_args([option, text])
+    for text in ("0.1", "1000"):
+        parse_play_args([option, text])

@@ -107,3 +107,9 @@ def test_seeds_that_do_not_fit_are_refused(tmp_path):
     make_run(tmp_path, make_config())
     with pytest.raises(UserError, match="seeds end at 2147483647"):
         plan(tmp_path, "--seed", "2147483647", "--episodes", "2")
+
+
+def test_an_empty_repository_is_no_run(tmp_path):
+    make_run(tmp_path, make_config())
+    with pytest.raises(UserError, match="must be <user>/<name>"):
+        plan(tmp_path, "--repo", "")

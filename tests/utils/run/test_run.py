@@ -250,6 +250,21 @@ def test_files_of_somebody_else_in_a_run_tell_nothing(tmp_path):
         assert run.saved_timesteps() is None
 
 
+def test_what_may_not_be_read_is_told_in_one_line(tmp_path, monkeypatch):
+    run = make_run(tmp_path, epochs=[1])
+
+    def refuse(path, *_, **__):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    for name in ("is_file", "is_symlink"):
+        monkeypatch.setattr(Path, name, refuse)
+    with pytest.raises(RunNotFoundError, match=r"config\.json' cannot be read: Permission denied$"):
+        Run.open(run.path)
+    with pytest.raises(CheckpointError, match=r"last\.ckpt' cannot be read: Permission denied$"):
+        run.checkpoint("@last")
+    assert not run.has_checkpoint()
+
+
 def test_import_stays_light():
     code = (
         "import sys, utils.run\n"
