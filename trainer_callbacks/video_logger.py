@@ -123,6 +123,7 @@ class VideoLogger(Callback):
                 policy,
                 path,
                 seed=derive_seed(config.seed, "video", epoch),
+                deterministic=config.eval_deterministic,
                 max_steps=config.video_max_steps,
                 device=agent.compute_device,
             )

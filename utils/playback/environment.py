@@ -14,6 +14,9 @@ from utils.environment.families.table import family_of
 from utils.errors import EnvironmentFailedError, UserError
 from utils.vector_envs import BaseVectorEnv, InProcessVectorEnv, SubprocessVectorEnv
 
+# A policy that never ends an episode of an environment without a limit would play for ever.
+_MOST_STEPS_WITHOUT_LIMIT = 10_000
+
 
 class RenderError(UserError):
     """An environment that cannot be drawn as asked."""
@@ -78,6 +81,20 @@ def has_display(environ: Mapping[str, str] = os.environ, *, platform: str = sys.
     if platform in ("darwin", "win32"):
         return True
     return bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))
+
+
+def step_limit(config: Any, env: BaseVectorEnv, asked: int | None) -> int | None:
+    """Return the steps after which an episode is cut; None where its own limit ends it.
+
+    Args:
+        config: Of the run.
+        env: Built from it.
+        asked: By the person.
+    """
+    limit: int | None = asked or config.eval_max_episode_steps
+    if limit is None and env.max_episode_steps is None:
+        return _MOST_STEPS_WITHOUT_LIMIT
+    return limit
 
 
 def frames_per_second(config: Any, env: BaseVectorEnv) -> float:

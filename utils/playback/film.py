@@ -19,16 +19,18 @@ def film_episode(
     path: Path,
     *,
     seed: int,
+    deterministic: bool,
     max_steps: int | None = None,
     device: torch.device | None = None,
 ) -> PlayedEpisode:
     """Play one episode in an environment of its own and write it to a file.
 
     Args:
-        config: The config of the run; its `eval_deterministic` chooses the actions.
+        config: The config of the run.
         policy: Acts as it is.
         path: The .mp4 file; it appears when it is complete.
         seed: Of the episode.
+        deterministic: Most likely actions rather than samples.
         max_steps: The film ends after so many steps.
         device: Where the policy lives; the CPU if None.
 
@@ -45,7 +47,7 @@ def film_episode(
             env,
             policy,
             seed=seed,
-            deterministic=config.eval_deterministic,
+            deterministic=deterministic,
             max_steps=max_steps,
             device=device,
         )

@@ -10,7 +10,7 @@ from typing import TextIO
 import torch
 
 from utils.playback.action_names import action_labels, env_keys
-from utils.playback.environment import build_playback_env, frames_per_second
+from utils.playback.environment import build_playback_env, frames_per_second, step_limit
 from utils.playback.episodes import EpisodePlayer, PlayedEpisode, PlayedStep, play_together
 from utils.playback.human import HumanEpisode, HumanGame
 from utils.playback.key_maps import build_key_map
@@ -32,9 +32,6 @@ from utils.policies import Policy
 from utils.rollouts import EvaluationResult
 from utils.seeding import derive_seed
 from utils.vector_envs import InProcessVectorEnv
-
-# A policy that never ends an episode of an environment without a limit would play for ever.
-_MOST_STEPS_WITHOUT_LIMIT = 10_000
 
 
 class PlaySession:
@@ -223,9 +220,9 @@ class PlaySession:
         )
 
     def _choose_max_steps(self) -> int | None:
-        limit = self.plan.args.max_steps or self.plan.config.eval_max_episode_steps
-        if limit is None and self.env.max_episode_steps is None:
-            limit = _MOST_STEPS_WITHOUT_LIMIT
+        args, config = self.plan.args, self.plan.config
+        limit = step_limit(config, self.env, args.max_steps)
+        if limit is not None and args.max_steps is None and config.eval_max_episode_steps is None:
             self._notes.append(
                 f"{self.env.env_id} has no step limit: episodes are cut after {limit:,} steps "
                 "(--max-steps)"

@@ -10,8 +10,8 @@ import yaml
 
 from utils.config import Config
 from utils.environment.families.table import family_of
+from utils.playback.episodes import PlayedEpisode
 from utils.publishing.names import CARD, CONFIG, LIBRARY, ONNX, RESULTS, VIDEO, WEIGHTS
-from utils.publishing.replay import Replay
 from utils.publishing.results import PublishedResults
 from utils.reports.sections import markdown_table, settings_section
 
@@ -32,7 +32,8 @@ class CardFacts:
     config: Config
     """As it is published."""
     results: PublishedResults
-    replay: Replay | None
+    replay: PlayedEpisode | None
+    """What the film shows, `cut` where it ends before the episode; None without a film."""
     timesteps: int
     onnx: Mapping[str, Any] | None
     """What the ONNX model says about itself (see `describe_program`); None without one."""
@@ -99,11 +100,10 @@ def _introduction(facts: CardFacts) -> str:
         f"A policy for `{config.env_id}`{task}, trained with {_algorithm(facts)} by "
         f"{LIBRARY} for {facts.timesteps:,} environment steps."
     ]
-    replay = facts.replay
-    if replay is None:
+    episode = facts.replay
+    if episode is None:
         lines.append("There is no video of it.")
     else:
-        episode = replay.episode
         part = "its first" if episode.end == "cut" else "all"
         end = "so far" if episode.end == "cut" else "in all"
         lines.append(

@@ -13,11 +13,12 @@ from torch import nn
 
 from utils.checkpoints import load_acting_state, weights_content
 from utils.config import config_from_dict
+from utils.playback.episodes import PlayedEpisode
 from utils.publishing.card import CardFacts, write_card
 from utils.publishing.names import CARD, CONFIG, ONNX, PUBLISHED_NAMES, RESULTS, VIDEO, WEIGHTS
 from utils.publishing.plan import PublishPlan
 from utils.publishing.privacy import check_content, without_home
-from utils.publishing.replay import Replay, film_replay
+from utils.publishing.replay import film_replay
 from utils.publishing.results import PublishedResults, play_fresh_episodes, publication_seed
 from utils.storage import write_bytes
 
@@ -40,7 +41,7 @@ class Publication:
     files: dict[str, Path]
     """By name in the repository, in the order of the list."""
     results: PublishedResults
-    replay: Replay | None
+    replay: PlayedEpisode | None
     notes: list[str]
     """What a person should know, one line each."""
 
@@ -93,7 +94,7 @@ def write_publication(
 
 def _judge(
     plan: PublishPlan, policy: nn.Module, film: Path
-) -> tuple[PublishedResults, Replay | None]:
+) -> tuple[PublishedResults, PlayedEpisode | None]:
     """Play the fresh episodes, and film the first of them unless no film is wanted."""
     args, config = plan.args, plan.config
     seed = publication_seed(config) if args.seed is None else args.seed

@@ -10,12 +10,11 @@ import numpy as np
 from torch import nn
 
 from utils.errors import UserError
-from utils.playback.environment import build_playback_env
+from utils.playback.environment import build_playback_env, step_limit
 from utils.playback.episodes import PlayedEpisode, play_episode
 from utils.run.environment_facts import collect
 from utils.seeding import derive_seed
 
-_MOST_STEPS_WITHOUT_LIMIT = 10_000
 _VERSIONS = ("torch", "gymnasium", "numpy", "ale-py", "box2d", "mujoco", "pygame-ce", "vizdoom")
 
 
@@ -119,9 +118,7 @@ def play_fresh_episodes(
         UserError: The environment cannot be built or fails.
     """
     env = build_playback_env(config, render_mode=None)
-    limit = max_steps or config.eval_max_episode_steps
-    if limit is None and env.max_episode_steps is None:
-        limit = _MOST_STEPS_WITHOUT_LIMIT
+    limit = step_limit(config, env, max_steps)
     episodes = []
     try:
         for k in range(n_episodes):

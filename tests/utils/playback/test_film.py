@@ -17,7 +17,7 @@ def policy_for(config):
 def test_a_film_is_one_episode_from_reset_to_final_state(tmp_path):
     config = make_config()
     path = tmp_path / "videos" / "a.mp4"
-    episode = film_episode(config, policy_for(config), path, seed=5)
+    episode = film_episode(config, policy_for(config), path, seed=5, deterministic=True)
     assert (episode.length, episode.seed, episode.end) == (5, 5, "terminated")
     with av.open(str(path)) as container:
         stream = container.streams.video[0]
@@ -28,12 +28,14 @@ def test_a_film_is_one_episode_from_reset_to_final_state(tmp_path):
 
 def test_a_film_ends_at_its_step_limit(tmp_path):
     config = make_config()
-    episode = film_episode(config, policy_for(config), tmp_path / "a.mp4", seed=5, max_steps=2)
+    episode = film_episode(
+        config, policy_for(config), tmp_path / "a.mp4", seed=5, deterministic=True, max_steps=2
+    )
     assert (episode.length, episode.end) == (2, "cut")
 
 
 def test_what_cannot_be_drawn_leaves_no_file(tmp_path):
     config = make_config(env_id="tests.helpers.envs:Counting-v0")
     with pytest.raises(RenderError):
-        film_episode(config, policy_for(config), tmp_path / "a.mp4", seed=5)
+        film_episode(config, policy_for(config), tmp_path / "a.mp4", seed=5, deterministic=True)
     assert list(tmp_path.iterdir()) == []

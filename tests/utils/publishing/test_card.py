@@ -6,7 +6,6 @@ from tests.helpers.played_runs import make_config
 from tests.helpers.published import make_results
 from utils.playback.episodes import PlayedEpisode
 from utils.publishing.card import CardFacts, write_card
-from utils.publishing.replay import Replay
 
 SPEC = {"summary": "Play Pong", "action": {"labels": ["wait", "fire"]}}
 
@@ -17,7 +16,7 @@ def make_card(**changes):
         "repo_id": "ann/Pong",
         "config": make_config(env_id="ALE/Pong-v5", spec=SPEC),
         "results": make_results([1.0, 2.0, 6.0]),
-        "replay": Replay(episode, n_frames=5, fps=30.0),
+        "replay": episode,
         "timesteps": 12_345,
         "onnx": None,
     }
@@ -68,7 +67,7 @@ def test_the_front_matter_follows_the_conventions_of_the_hub():
 def test_a_card_tells_the_film_that_there_is():
     assert "shows the episode with seed 10: all 4 steps, return 1.00 in all" in make_card()
     part = PlayedEpisode(seed=10, episode_return=1.0, length=1000, end="cut")
-    cut = make_card(replay=Replay(part, n_frames=1001, fps=30.0))
+    cut = make_card(replay=part)
     assert "its first 1,000 steps, return 1.00 so far" in cut
     none = make_card(replay=None)
     assert "There is no video of it." in none
