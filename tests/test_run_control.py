@@ -92,7 +92,17 @@ def numbers(run, *, without="val/"):
     ]
 
 
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "step by step",
+        "compiled",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("tensors", "memory", "reinforce")
+        ),
+    ],
+)
 def test_evaluating_and_saving_now_train_the_same_weights(tmp_path, monkeypatch, loop):
     config = config_of(loop)
     _, undisturbed = run_training(config, tmp_path / "a", monkeypatch)
@@ -112,7 +122,9 @@ def test_evaluating_and_saving_now_train_the_same_weights(tmp_path, monkeypatch,
     assert texts[1].startswith("saved epoch=03.ckpt at ")
 
 
-@pytest.mark.parametrize("loop", ["step by step", "compiled", "tensors"])
+@pytest.mark.parametrize(
+    "loop", ["step by step", "compiled", pytest.param("tensors", marks=pytest.mark.slow)]
+)
 def test_a_stopped_run_is_saved_and_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch, loop):
     config = config_of(loop)
     _, undisturbed = run_training(config, tmp_path / "a", monkeypatch)

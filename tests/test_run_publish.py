@@ -187,6 +187,7 @@ def test_a_second_time_makes_no_commit_and_stale_files_go_in_one(hub, publish, r
     assert len(repository.commits) == 5
 
 
+@pytest.mark.slow
 def test_an_onnx_model_runs_by_the_lines_of_the_card(hub, publish, environment, runs_dir):
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")
@@ -231,7 +232,12 @@ def test_who_may_not_publish_is_told_in_one_line(hub, publish, runs_dir, case):
 
 
 @pytest.mark.parametrize(
-    "request_", ["POST /api/validate-yaml", "preupload", "/large/", "/commit/"]
+    "request_",
+    [
+        "POST /api/validate-yaml",
+        "/commit/",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("preupload", "/large/")),
+    ],
 )
 def test_a_server_that_dies_in_the_middle_is_told_in_one_line(hub, publish, runs_dir, request_):
     make_cart_pole(runs_dir)

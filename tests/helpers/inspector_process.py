@@ -62,7 +62,7 @@ class InspectorProcess:
     def end(self, number: signal.Signals = signal.SIGINT) -> tuple[int, str]:
         """Send a signal; return the exit code and what was printed after the address."""
         self._process.send_signal(number)
-        out, _ = self._process.communicate(timeout=20)
+        out, _ = self._process.communicate(timeout=60)
         return self._process.returncode, out
 
     def kill(self) -> None:

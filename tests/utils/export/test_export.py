@@ -69,7 +69,9 @@ def export(name, *, form):
 export_once = functools.cache(export)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", ["mlp", "gru", "masked", pytest.param("cnn", marks=pytest.mark.slow)]
+)
 def test_onnx_equals_torch(name):
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")
@@ -85,7 +87,10 @@ def test_onnx_equals_torch_for_other_spaces_and_networks(name):
     test_onnx_equals_torch(name)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name",
+    ["mlp", "gru", *(pytest.param(name, marks=pytest.mark.slow) for name in ("cnn", "masked"))],
+)
 def test_torch_export_equals_torch(name):
     made, _ = export_once(name, form="torch-export")
     assert made.report.n == 1000
@@ -193,6 +198,7 @@ def test_an_onnx_file_names_what_it_takes_and_gives_and_no_file_of_this_machine(
     assert json.loads(told["inputs"])["state"]["shape"] == ["batch", 128]
 
 
+@pytest.mark.slow
 def test_two_exports_are_the_same_bytes():
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")
