@@ -119,8 +119,9 @@ ENTRIES = (
         300.0,
         (Published("RL Zoo", 287.9, 2.4, "5M"),),
         remark=(
-            "the best policies walk 94 to 99 of 100 episodes to the end, for 299 to 316. The training "
-            "was shortened after seed 101 had been stopped at 2.2M of 3M steps, for it fell more and more."
+            "the best policies walk 94 to 99 of 100 episodes to the end, for 299 to 316. The "
+            "training was shortened after seed 101 had been stopped at 2.2M of 3M steps, for it "
+            "fell more and more."
         ),
     ),
     Entry(
@@ -143,8 +144,8 @@ ENTRIES = (
             Published("CleanRL", 2383.0, 272.0, "1M"),
         ),
         remark=(
-            "the last policies of seeds 101 and 102 fall after some 375 of 1,000 steps; of seeds 1 to 3, "
-            "with the same settings, every best policy reached 3,300."
+            "the last policies of seeds 101 and 102 fall after some 375 of 1,000 steps; of seeds 1 "
+            "to 3, with the same settings, every best policy reached 3,300."
         ),
     ),
     Entry(
