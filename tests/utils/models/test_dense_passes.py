@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 import torch
 
@@ -12,7 +14,7 @@ def test_passes_are_those_of_torchs_graph(activation: str, lead: tuple[int, ...]
     generator = torch.Generator().manual_seed(0)
     draw = lambda *shape: torch.randn(shape, generator=generator).requires_grad_()  # noqa: E731
     widths = [5, 7, 6, 2]
-    weights = [draw(*lead, a, b) for a, b in zip(widths[:-1], widths[1:], strict=True)]
+    weights = [draw(*lead, a, b) for a, b in pairwise(widths)]
     biases = [draw(*lead, 1, b) if lead else draw(b) for b in widths[1:]]
     inputs = draw(4, 5)
     hidden = inputs
