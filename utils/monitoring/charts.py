@@ -23,11 +23,13 @@ def chart_lines(series: Series, *, precision: int, width: int, height: int) -> l
 
     Returns:
         `height` lines at most `width` wide: the curve between its scale at the left and its
-        timesteps below.
+        timesteps below; one line that says why, where there is nothing to draw or no room.
     """
     finite = [y for y in series.ys if math.isfinite(y)]
-    if not finite or width < _LABEL + 4:
+    if not finite:
         return ["no value yet" if not series.n else "no finite value"]
+    if width < _LABEL + 4:
+        return ["too narrow"]
     low, high = min(finite), max(finite)
     curve = braille_curve(
         series.xs, series.ys, width=width - _LABEL - 1, height=height - 1, y_range=(low, high)

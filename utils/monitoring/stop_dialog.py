@@ -43,7 +43,7 @@ class StopDialog(ModalScreen[bool]):
     def compose(self) -> ComposeResult:
         text = Text(
             f"Stop training {self._config_id} after this epoch?\n"
-            "It saves first; train.py --resume goes on with it later."
+            "It saves first; train.py --resume goes on with it."
         )
         with Vertical():
             yield Static(text)

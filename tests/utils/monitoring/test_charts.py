@@ -50,6 +50,12 @@ def test_a_chart_without_values_says_so():
     assert chart_lines(series, precision=1, width=40, height=6) == ["no finite value"]
 
 
+def test_a_chart_without_room_says_so():
+    series = Series()
+    series.add(1.0, 2.0)
+    assert chart_lines(series, precision=1, width=12, height=6) == ["too narrow"]
+
+
 def test_counts_are_short():
     assert [short_count(n) for n in (0, 950, 12_345, 4e6, 2.5e9)] == [
         "0",

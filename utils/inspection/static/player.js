@@ -28,7 +28,7 @@ export function start({ element, props, watch, server }) {
     mount.replaceChildren();
     player = null;
     if (!value) {
-      mount.append(make("p", "inspector-empty", "No episode yet. Choose a policy and play one."));
+      mount.append(make("p", "inspector-empty", "No episode yet. The first one is recorded when a policy is chosen."));
       return;
     }
     const ask = async (question) => {
