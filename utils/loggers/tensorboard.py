@@ -44,7 +44,7 @@ class TensorBoardWriter(Tracker):
             import tensorboard  # noqa: F401
         except ImportError as error:
             raise MissingDependencyError(
-                "tensorboard", extra="tensorboard", needed_for="tensorboard: true"
+                "tensorboard", extra="tensorboard", needed_for="the tracker tensorboard"
             ) from error
         from torch.utils.tensorboard import SummaryWriter
 

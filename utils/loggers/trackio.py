@@ -49,7 +49,7 @@ class TrackioWriter(Tracker):
                 import trackio
             except ImportError as error:
                 raise MissingDependencyError(
-                    "trackio", extra="trackio", needed_for="trackio: true"
+                    "trackio", extra="trackio", needed_for="the tracker trackio"
                 ) from error
             self._run: Any = trackio.init(
                 project=project,

@@ -65,7 +65,7 @@ class WandbWriter(Tracker):
             import wandb
         except ImportError as error:
             raise MissingDependencyError(
-                "wandb", extra="wandb", needed_for="wandb: true"
+                "wandb", extra="wandb", needed_for="the tracker wandb"
             ) from error
         self._record_path = run_dir / "wandb.json"
         known = read_json(self._record_path) or {}
