@@ -55,8 +55,8 @@ class _CompileNotice(event.Listener):
             return
         self._has_spoken = True
         print(
-            "compiling for this machine (about 20 s, once; later starts load the result from "
-            f"{numba.config.CACHE_DIR})",
+            "compiling for this machine (up to 20 s, once for each kind of environment and agent; "
+            f"later starts load the result from {numba.config.CACHE_DIR})",
             file=sys.stderr,
             flush=True,
         )
