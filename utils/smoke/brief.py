@@ -18,7 +18,6 @@ _BRIEFLY = (
     "eval_n_envs=2",
     f"eval_max_episode_steps={LONGEST_EPISODE}",
     "test_episodes=2",
-    "video_max_steps=20",
     "early_stop_on_eval_reward=false",
     "early_stop_on_train_reward=false",
 )
@@ -35,6 +34,8 @@ def brief_overrides(config: Config, *, timesteps: int | None) -> list[str]:
     overrides = [*_BRIEFLY, f"max_timesteps={wanted}"]
     if config.n_workers is not None:
         overrides.append("n_workers=1")
+    if config.video != "none":
+        overrides.append("video_max_steps=20")
     return overrides + _of_algorithm(config, n_steps=max(1, wanted // N_ENVS))
 
 
