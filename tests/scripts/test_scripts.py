@@ -34,6 +34,7 @@ def test_there_are_the_scripts_that_the_makefile_names():
             "sweep.py",
             "benchmark_training.py",
             "benchmark_replay_training.py",
+            "export_policy.py",
             "benchmark_gpu_training.py",
         }
     for word in makefile.split():
