@@ -29,7 +29,7 @@ from utils.environment import resolve_reward_threshold, solved_threshold
 from utils.errors import CheckpointError, ConfigError, StorageError, UserError
 from utils.keyboard import Keyboard, has_keyboard
 from utils.lazy_imports import collector_paused
-from utils.loggers import ConsoleWriter
+from utils.loggers import TOLD_BY_THE_END, ConsoleWriter
 from utils.reports import write_report
 from utils.rollouts import EvaluationResult
 from utils.run import Run
@@ -335,7 +335,7 @@ class _Session:
                 self.run.write_status(
                     "interrupted" if is_stopped else "failed", **self._facts(reason)
                 )
-            _log.error("%s", reason)
+            _log.error("%s", reason, extra={TOLD_BY_THE_END: True})
 
     def _facts(self, reason: str) -> dict[str, Any]:
         """Return what a reader of the status wants to know about the end of the run."""

@@ -1,6 +1,6 @@
 """Writes the metrics of each epoch: files, the console, and optional trackers."""
 
-from utils.loggers.console import ConsoleHandler, ConsoleWriter
+from utils.loggers.console import TOLD_BY_THE_END, ConsoleHandler, ConsoleWriter
 from utils.loggers.csv import CsvWriter
 from utils.loggers.jsonl import JsonlWriter, read_jsonl
 from utils.loggers.log_writer import LogWriter
@@ -12,6 +12,7 @@ from utils.loggers.trackio import TrackioWriter
 from utils.loggers.wandb import WandbWriter
 
 __all__ = [
+    "TOLD_BY_THE_END",
     "ConsoleHandler",
     "ConsoleWriter",
     "CsvWriter",

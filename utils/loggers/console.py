@@ -204,6 +204,10 @@ class ConsoleWriter:
         return "  ".join(part for part in parts if part)
 
 
+TOLD_BY_THE_END = "is_told_by_the_end"
+"""Attribute of records of what ends the program, which is printed as the last thing of all."""
+
+
 class ConsoleHandler(logging.Handler):
     """Send log records to the console without tearing the table."""
 
@@ -218,6 +222,8 @@ class ConsoleHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Show one record above the table; on standard error once the table is finished."""
+        if hasattr(record, TOLD_BY_THE_END):
+            return
         if self._console.is_open:
             self._console.message(self.format(record))
         elif record.levelno == logging.WARNING:  # an error is told by whoever ends the program

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tests.helpers.screen import Screen
-from utils.loggers import ConsoleHandler, ConsoleWriter, Title
+from utils.loggers import TOLD_BY_THE_END, ConsoleHandler, ConsoleWriter, Title
 from utils.loggers import terminal as terminal_module
 from utils.loggers.tracks import HISTORY_LENGTH
 from utils.metrics import Alert
@@ -212,6 +212,21 @@ def test_message_stays_above_the_table(make_console, clock):
     console.write(row_of(2), epoch=2, timesteps=2000)
     assert screen.lines[:3] == ["before the first row", "two lines", "of a warning"]
     assert "\n".join(screen.lines).count("CartPole-v1:ppo ") == 1
+
+
+def test_what_ends_the_program_is_left_to_its_last_words(make_console):
+    screen = Screen()
+    console = make_console(screen)
+    console.write(row_of(1), epoch=1, timesteps=1000)
+    logger = logging.getLogger("test_console_end")
+    handler = ConsoleHandler(console)
+    logger.addHandler(handler)
+    logger.error("the disk is full", extra={TOLD_BY_THE_END: True})
+    logger.error("something else")
+    logger.removeHandler(handler)
+    text = "\n".join(screen.lines)
+    assert "the disk is full" not in text
+    assert "something else" in text
 
 
 def test_a_message_in_the_middle_of_a_redraw_waits_for_its_end(make_console, clock):
