@@ -1,4 +1,4 @@
-"""Actions of a bounded Box in units of [-1, 1], and back."""
+"""From actions in [-1, 1] to those of a bounded Box."""
 
 from __future__ import annotations
 
@@ -49,7 +49,3 @@ class ActionScale(nn.Module):
         """Map (B, A) or (B, *shape) in [-1, 1] to (B, *shape) in the environment's units."""
         shaped = action.reshape(action.shape[0], *self.shape)
         return self.low + (shaped + 1.0) * self.half_span
-
-    def to_unit(self, action: Tensor) -> Tensor:
-        """Map (B, *shape) in the environment's units to the same shape in [-1, 1]."""
-        return (action - self.low) / self.half_span - 1.0
