@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from multiprocessing.util import Finalize
@@ -46,6 +47,18 @@ def _signals_held() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _start_servers(start_method: str) -> None:
+    """Start what multiprocessing starts once for a program, before any signal is held.
+
+    The tracker's start would let held signals through; and a fork server that was started while
+    they are held would block them in all that it ever starts, so that nobody could end it.
+    """
+    if start_method in ("spawn", "forkserver"):
+        resource_tracker.ensure_running()
+    if start_method == "forkserver":
+        forkserver.ensure_running()
 
 
 class WorkerTracebackError(Exception):
@@ -87,6 +100,7 @@ class WorkerPool:
         # which workers ignore, and wait for them.
         Finalize(self, _end_workers, (self._workers,), exitpriority=0)
         pickled = [_pickle_task(task) for task in tasks]
+        _start_servers(start_method)
         # A worker inherits the blocked signals: none can hit it before it ignores them.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, IGNORED_SIGNALS)
         try:

@@ -445,3 +445,37 @@ def test_workers_do_not_load_torch() -> None:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert result.stdout == "False\n"
+
+
+def test_what_is_started_later_can_be_ended_by_signals(tmp_path: Path) -> None:
+    path = tmp_path / "main.py"
+    path.write_text(
+        textwrap.dedent(
+            """
+            import multiprocessing, time
+            from multiprocessing import resource_tracker
+            from tests.helpers import envs
+            from utils.vector_envs import SubprocessVectorEnv
+            if __name__ == "__main__":
+                resource_tracker.ensure_running()
+                SubprocessVectorEnv(
+                    [envs.CountingEnv], env_id="x", n_workers=1, start_method="forkserver"
+                ).close()
+                context = multiprocessing.get_context("forkserver")
+                sleeper = context.Process(target=time.sleep, args=(60,), daemon=True)
+                sleeper.start()
+                sleeper.terminate()
+                sleeper.join(10)
+                print(sleeper.exitcode)
+                sleeper.kill()
+            """
+        )
+    )
+    result = subprocess.run(
+        [sys.executable, str(path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (result.stdout, result.stderr) == ("-15\n", "")
