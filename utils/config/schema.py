@@ -208,7 +208,11 @@ class Config(BaseModel):
     )
     eval_max_episode_steps: PositiveInteger | None = Field(
         default=None,
-        description="Time limit of an evaluation episode in steps; null: as in training.",
+        description=(
+            "Time limit of an evaluation episode in steps: a longer one than max_episode_steps "
+            "takes its place, and elsewhere an episode that reaches it is given up and reported as "
+            "unfinished; null: as in training."
+        ),
     )
 
     test_episodes: NonNegativeInteger = Field(

@@ -185,13 +185,23 @@ def build_evaluation_env(config: Any) -> BaseVectorEnv | SimdVectorEnv | TorchVe
     """Build the vector env in which a training run judges its policies, beside its own.
 
     There are `config.eval_n_envs` environments; where that is null, up to 16, or one where every
-    environment takes a process of its own.
+    environment takes a process of its own. Where training cuts episodes short by a limit of its
+    own, a longer limit of evaluations takes its place.
 
     Raises:
         ConfigError: As `build_env`.
     """
     is_alone = family_of(config.env_id).one_per_process and config.eval_n_envs is None
-    return build_env_from_config(config, n_envs=1 if is_alone else config.resolved_eval_n_envs)
+    return build_env_from_config(
+        config,
+        n_envs=1 if is_alone else config.resolved_eval_n_envs,
+        max_episode_steps=_longer(config.max_episode_steps, config.eval_max_episode_steps),
+    )
+
+
+def _longer(limit: int | None, other: int | None) -> int | None:
+    """Return the longer of two limits; None where one is not set."""
+    return None if limit is None or other is None else max(limit, other)
 
 
 def _resolve_vectorization(

@@ -90,6 +90,11 @@ def _circuit(variant: str) -> Entry:
     return Entry(f"CcasCcar-v0:{variant}", 3, 9.63, others, metric="mean_absolute_error")
 
 
+def _floor(name: str) -> Entry:
+    """Return the row of random actions, which every learner is measured against."""
+    return Entry(f"{name}:random", 3, None, remark="random actions: the floor.")
+
+
 ENTRIES = (
     Entry(
         "CartPole-v1:ppo",
@@ -193,6 +198,22 @@ ENTRIES = (
     _circuit("ppo_memory"),
     Entry("FrozenLake-v1:ppo", 3, 0.7),
     Entry("Taxi-v4:ppo", 3, 7.0),
+    Entry("CartPole-v1:dqn", 3, 475.0, (Published("RL Zoo", 500.0, 0.0, "50k"),)),
+    Entry("Acrobot-v1:dqn", 3, -90.0, (Published("RL Zoo", -76.6, 11.8, "100k"),)),
+    Entry("MountainCar-v0:dqn", 3, -110.0, (Published("RL Zoo", -100.8, 9.9, "120k"),)),
+    Entry("LunarLander-v3:dqn", 3, 200.0, (Published("RL Zoo", 154.4, 79.2, "100k"),)),
+    Entry("ALE-Pong-v5:rainbow_gpu", 3, 20.0, (Published("RL Zoo", 20.6, 0.6, "10M"),)),
+    Entry("Pendulum-v1:sac", 3, -170.0, (Published("RL Zoo", -157.0, 88.7, "20k"),)),
+    Entry("MountainCarContinuous-v0:sac", 3, 93.0, (Published("RL Zoo", 94.7, 1.1, "50k"),)),
+    Entry("LunarLanderContinuous-v3:sac", 3, 250.0, (Published("RL Zoo", 260.4, 65.5, "500k"),)),
+    Entry("BipedalWalker-v3:sac", 3, 290.0, (Published("RL Zoo", 297.7, 33.1, "500k"),)),
+    Entry("HalfCheetah-v5:sac", 3, 9500.0, (Published("RL Zoo", 9535.0, 100.0, "1M"),)),
+    Entry("Hopper-v5:sac", 3, 2400.0, (Published("RL Zoo", 2326.0, 1130.0, "1M"),)),
+    Entry("Pendulum-v1:td3", 3, -170.0, (Published("RL Zoo", -151.9, 90.2, "20k"),)),
+    Entry("FrozenLake-v1:q_learning", 3, 0.7),
+    Entry("Taxi-v4:q_learning", 3, 7.0),
+    *map(_floor, ("CartPole-v1", "Acrobot-v1", "MountainCar-v0", "LunarLander-v3")),
+    *map(_floor, ("FrozenLake-v1", "Taxi-v4")),
     Entry("CartPole-v1:ppo_simd", 10, 475.0),
     Entry("Acrobot-v1:ppo_simd", 10, -100.0),
     Entry("MountainCar-v0:ppo_simd", 10, -110.0),

@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from utils.environment import build_env, build_env_from_config
+from utils.environment import build_env, build_env_from_config, build_evaluation_env
 from utils.errors import ConfigError, MissingDependencyError
 from utils.vector_envs import InProcessVectorEnv, SubprocessVectorEnv
 
@@ -293,3 +293,19 @@ def test_a_module_in_the_id_is_imported(tmp_path: Path, monkeypatch: pytest.Monk
     env = build_env("own_registrations:Named-v0", n_envs=1)
     del gym.registry["Named-v0"]
     assert first_end(env) == (5, True, False)
+
+
+@pytest.mark.parametrize(
+    ("limit", "of_evaluations", "end"), [(5, 8, 8), (8, 5, 8), (5, None, 5), (None, 5, 200)]
+)
+def test_evaluations_may_be_longer_than_what_training_cuts_short(limit, of_evaluations, end):
+    settings = CONFIG | {"env_id": "Pendulum-v1", "max_episode_steps": limit}
+    judged = {"eval_max_episode_steps": of_evaluations, "eval_n_envs": 1, "resolved_eval_n_envs": 1}
+    env = build_evaluation_env(SimpleNamespace(**settings, **judged))
+    env.action_space.seed(0)
+    env.reset(seed=0)
+    n_steps = 1
+    while not env.step(env.action_space.sample())[3][0]:
+        n_steps += 1
+    env.close()
+    assert n_steps == end

@@ -10,7 +10,9 @@ def test_every_row_is_a_config_that_loads():
     ids = [entry.config_id for entry in ENTRIES]
     assert len(set(ids)) == len(ids)
     for entry in ENTRIES:
-        assert load_config(entry.config_id).test_episodes >= 100, entry
+        # A game of Atari takes minutes.
+        n_episodes = 30 if entry.config_id.startswith("ALE-") else 100
+        assert load_config(entry.config_id).test_episodes >= n_episodes, entry
         assert entry.n_seeds >= 3
         assert {other.source for other in entry.others} <= SOURCES.keys()
 
