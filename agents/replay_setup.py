@@ -46,7 +46,7 @@ def build_replay_source(
     plan = ReplayPlan(
         pace,
         build_phase_scheduler(config),
-        UpdateBudget(config.replay_ratio),
+        UpdateBudget(config.exact_replay_ratio),
         timesteps=lambda: collector.timesteps,
         n_stored=lambda: len(buffer),
     )

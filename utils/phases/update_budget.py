@@ -15,7 +15,7 @@ class UpdateBudget:
     ends, or when a run goes on with an empty buffer, there is no burst of updates.
     """
 
-    def __init__(self, ratio: float) -> None:
+    def __init__(self, ratio: float | Fraction) -> None:
         """Begin with nothing paid in.
 
         Args:

@@ -1,4 +1,4 @@
-"""The settings that the algorithms which learn from a replay buffer share."""
+"""The settings that the algorithms which learn from single transitions share."""
 
 from __future__ import annotations
 
@@ -8,48 +8,27 @@ from typing import Annotated, ClassVar
 from annotated_types import Gt
 from pydantic import Field
 
-from utils.config.algos.phases import PhaseConfig, phase_problems
-from utils.config.fields import (
-    Flag,
-    NonNegativeInteger,
-    PositiveInteger,
-    PositiveNumber,
-    UnitNumber,
-)
+from utils.config.algos.replay import REPLAY_EFFECT_RULES, ReplayConfig
+from utils.config.fields import Flag, PositiveInteger, PositiveNumber, UnitNumber
 from utils.config.problems import Problem
 from utils.config.schedule_spec import OptionalPositiveScheduleField, UnitScheduleField
-from utils.config.schema import Config
-from utils.config.validate import COMMON_EFFECT_RULES, EffectRule
+from utils.config.validate import EffectRule
 from utils.schedules import Schedulable, ScheduleSpec
 
 OFF_POLICY_EFFECT_RULES = (
-    *COMMON_EFFECT_RULES,
+    *REPLAY_EFFECT_RULES,
     EffectRule(
         options=("priority_exponent", "importance_exponent"),
         switches=("prioritized_replay",),
         is_off=lambda config: not config.prioritized_replay,
         reason="prioritized_replay is false",
     ),
-    EffectRule(
-        options=("normalize_reward",),
-        switches=(),
-        is_off=lambda config: config.normalize_reward,
-        reason=(
-            "a reward in the buffer would keep the scale of the day that it was stored; "
-            "reward_scale multiplies all of them alike"
-        ),
-    ),
 )
 
 
-class OffPolicyConfig(Config):
-    """Settings of an agent that learns from what it has stored, again and again.
+class OffPolicyConfig(ReplayConfig):
+    """Settings of an agent that learns from stored transitions; see `ReplayConfig` for units."""
 
-    Units: *timesteps* are environment steps over all environments, *vec_steps* calls of the vector
-    environment, *updates* are optimiser steps, *transitions* what the buffer holds.
-    """
-
-    gamma: UnitNumber = Field(default=0.99, description="Discount of one step, 0 to 1.")
     max_grad_norm: OptionalPositiveScheduleField = Field(
         default=10.0, description="Bound of the norm of the whole gradient, > 0; null: no bound."
     )
@@ -57,26 +36,11 @@ class OffPolicyConfig(Config):
     buffer_transitions: PositiveInteger = Field(
         default=100_000, description="Newest transitions that are kept, >= 1."
     )
-    learning_starts_timesteps: NonNegativeInteger = Field(
-        default=1000,
-        description="Timesteps of random actions before the first update, >= 0.",
-    )
-    train_every_vec_steps: PositiveInteger = Field(
-        default=1,
-        description="Vector steps between two stretches of updates, >= 1.",
-    )
     replay_ratio: PositiveNumber = Field(
         default=1.0,
         description=(
             "Updates for each timestep, > 0: 0.25 is one update for four of them, counted "
             "over all environments, exactly."
-        ),
-    )
-    steps_per_epoch: PositiveInteger = Field(
-        default=1000,
-        description=(
-            "Vector steps of an epoch, >= 1. Evaluations, rows of metrics and checkpoints come "
-            "between epochs."
         ),
     )
     n_step: PositiveInteger = Field(
@@ -92,21 +56,8 @@ class OffPolicyConfig(Config):
         default=ScheduleSpec(start=0.4, end=1.0),
         description="Power of the weights that undo the bias of the draws; 1 undoes all of it.",
     )
-    save_replay: Flag = Field(
-        default=True,
-        description=(
-            "Keep the buffer with checkpoints. false: less to write, and a resumed run fills an "
-            "empty buffer (learning_starts_timesteps) before it learns on."
-        ),
-    )
-    phases: tuple[PhaseConfig, ...] = Field(
-        default=(),
-        description="Stretches of the training, in order; []: one that collects and learns.",
-    )
 
     EFFECT_RULES: ClassVar[tuple[EffectRule, ...]] = OFF_POLICY_EFFECT_RULES
-    UPDATE_HOOKS: ClassVar[tuple[str, ...]] = ("update",)
-    """Names of the work that a phase of this algorithm may ask for beside collect and evaluate."""
 
     @property
     def hyperparameters(self) -> dict[str, Schedulable]:
@@ -122,11 +73,6 @@ class OffPolicyConfig(Config):
         return Fraction(self.replay_ratio).limit_denominator(1_000_000)
 
     @property
-    def round_timesteps(self) -> int:
-        """Timesteps from one stretch of updates to the next."""
-        return self.train_every_vec_steps * self.n_envs
-
-    @property
     def timesteps_before_updates(self) -> int:
         """Timesteps that must be stored before the first update: a batch of whole transitions."""
         first_batch = self.batch_size + (self.n_step - 1) * self.n_envs
@@ -134,21 +80,13 @@ class OffPolicyConfig(Config):
 
     def find_inconsistencies(self) -> list[Problem]:
         """List what does not fit together in buffer, updates and phases."""
-        problems = phase_problems(
-            self.phases, update_hooks=self.UPDATE_HOOKS, max_timesteps=self.max_timesteps
-        )
+        problems = super().find_inconsistencies()
         if self.exact_replay_ratio == 0:
             message = (
                 f"replay_ratio {self.replay_ratio:g} is less than one update for two million "
                 "timesteps: nothing would be learnt"
             )
             problems.append(Problem(("replay_ratio",), message))
-        if self.train_every_vec_steps > self.steps_per_epoch:
-            message = (
-                f"train_every_vec_steps {self.train_every_vec_steps} exceeds steps_per_epoch "
-                f"{self.steps_per_epoch}: the updates of an epoch come at its end at the latest"
-            )
-            problems.append(Problem(("train_every_vec_steps", "steps_per_epoch"), message))
         size = self.buffer_transitions
         if self.learning_starts_timesteps > size:
             message = (

@@ -1,0 +1,96 @@
+"""The settings that all algorithms share which learn again and again from what they have stored."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from fractions import Fraction
+from typing import ClassVar
+
+from pydantic import Field
+
+from utils.config.algos.phases import PhaseConfig, phase_problems
+from utils.config.fields import Flag, NonNegativeInteger, PositiveInteger, UnitNumber
+from utils.config.problems import Problem
+from utils.config.schema import Config
+from utils.config.validate import COMMON_EFFECT_RULES, EffectRule
+
+REPLAY_EFFECT_RULES = (
+    *COMMON_EFFECT_RULES,
+    EffectRule(
+        options=("normalize_reward",),
+        switches=(),
+        is_off=lambda config: config.normalize_reward,
+        reason=(
+            "a reward in the buffer would keep the scale of the day that it was stored; "
+            "reward_scale multiplies all of them alike"
+        ),
+    ),
+)
+
+
+class ReplayConfig(Config):
+    """Settings of an agent that steps environments into a buffer and learns from the buffer.
+
+    Units: *timesteps* are environment steps over all environments, *vec_steps* calls of the vector
+    environment, *updates* are optimiser steps.
+    """
+
+    gamma: UnitNumber = Field(default=0.99, description="Discount of one step, 0 to 1.")
+    learning_starts_timesteps: NonNegativeInteger = Field(
+        default=1000,
+        description="Timesteps of random actions before the first update, >= 0.",
+    )
+    train_every_vec_steps: PositiveInteger = Field(
+        default=1,
+        description="Vector steps between two stretches of updates, >= 1.",
+    )
+    steps_per_epoch: PositiveInteger = Field(
+        default=1000,
+        description=(
+            "Vector steps of an epoch, >= 1. Evaluations, rows of metrics and checkpoints come "
+            "between epochs."
+        ),
+    )
+    save_replay: Flag = Field(
+        default=True,
+        description=(
+            "Keep the buffer with checkpoints. false: less to write, and a resumed run fills an "
+            "empty buffer (learning_starts_timesteps) before it learns on."
+        ),
+    )
+    phases: tuple[PhaseConfig, ...] = Field(
+        default=(),
+        description="Stretches of the training, in order; []: one that collects and learns.",
+    )
+
+    EFFECT_RULES: ClassVar[tuple[EffectRule, ...]] = REPLAY_EFFECT_RULES
+    UPDATE_HOOKS: ClassVar[tuple[str, ...]] = ("update",)
+    """Names of the work that a phase of this algorithm may ask for beside collect and evaluate."""
+
+    @property
+    @abstractmethod
+    def exact_replay_ratio(self) -> Fraction:
+        """Updates for each timestep."""
+
+    @property
+    @abstractmethod
+    def timesteps_before_updates(self) -> int:
+        """Timesteps that must be stored before the first update."""
+
+    @property
+    def round_timesteps(self) -> int:
+        """Timesteps from one stretch of updates to the next."""
+        return self.train_every_vec_steps * self.n_envs
+
+    def find_inconsistencies(self) -> list[Problem]:
+        """List what does not fit together in pace and phases."""
+        problems = phase_problems(
+            self.phases, update_hooks=self.UPDATE_HOOKS, max_timesteps=self.max_timesteps
+        )
+        if self.train_every_vec_steps > self.steps_per_epoch:
+            message = (
+                f"train_every_vec_steps {self.train_every_vec_steps} exceeds steps_per_epoch "
+                f"{self.steps_per_epoch}: the updates of an epoch come at its end at the latest"
+            )
+            problems.append(Problem(("train_every_vec_steps", "steps_per_epoch"), message))
+        return problems
