@@ -324,7 +324,9 @@ def test_a_dry_run_writes_the_folder_and_sends_nothing(hub, publish, runs_dir):
     assert "nothing was sent" in done.out
     assert hub.requests == []
 
-    assert publish("--dry-run", "--no-video").code == 0
+    private = publish("--dry-run", "--no-video", "--private")
+    assert private.code == 0
+    assert f"to be the private repository your-name/{run.id[16:]}; nothing was sent" in private.out
     assert {path.name for path in folder.iterdir()} == FILES - {"replay.mp4"}
     (folder / "diary.txt").write_text("mine")
     refused = publish("--dry-run")

@@ -15,6 +15,9 @@ from utils.publishing.names import CARD, CONFIG, LIBRARY, ONNX, RESULTS, VIDEO, 
 from utils.publishing.results import PublishedResults
 from utils.reports.sections import markdown_table, settings_section
 
+_ALGORITHMS = {"q_learning": "Q-learning", "random": "random actions"}
+"""Names that are not the id in capitals."""
+_NOT_DEEP = frozenset(_ALGORITHMS)
 _FILES = {
     WEIGHTS: "weights and normaliser statistics; its head holds spaces and counters as text",
     CONFIG: "every setting; it alone rebuilds environment, wrappers and networks",
@@ -59,7 +62,8 @@ def write_card(facts: CardFacts) -> str:
 
 
 def _algorithm(facts: CardFacts) -> str:
-    return facts.config.algo_id.upper()
+    algo_id = facts.config.algo_id
+    return _ALGORITHMS.get(algo_id, algo_id.upper())
 
 
 def _front_matter(facts: CardFacts) -> str:
@@ -81,7 +85,7 @@ def _front_matter(facts: CardFacts) -> str:
         "tags": [
             env_id,
             facts.config.algo_id,
-            "deep-reinforcement-learning",
+            *(() if facts.config.algo_id in _NOT_DEEP else ("deep-reinforcement-learning",)),
             "reinforcement-learning",
             "custom-implementation",
             "gymnasium",
@@ -96,10 +100,7 @@ def _introduction(facts: CardFacts) -> str:
     config = facts.config
     task = config.spec.summary.rstrip(".")
     task = f" ({task[0].lower()}{task[1:]})" if task else ""
-    lines = [
-        f"A policy for `{config.env_id}`{task}, trained with {_algorithm(facts)} by "
-        f"{LIBRARY} for {facts.timesteps:,} environment steps."
-    ]
+    lines = [f"A policy for `{config.env_id}`{task}, {_origin(facts)}."]
     episode = facts.replay
     if episode is None:
         lines.append("There is no video of it.")
@@ -113,10 +114,22 @@ def _introduction(facts: CardFacts) -> str:
     return "\n".join(lines)
 
 
+def _origin(facts: CardFacts) -> str:
+    if facts.config.algo_id == "random":
+        return f"which draws its actions evenly: the floor of {LIBRARY} for this task"
+    steps = f"{facts.timesteps:,} environment steps"
+    return f"trained with {_algorithm(facts)} by {LIBRARY} for {steps}"
+
+
+def _how_it_acts(facts: CardFacts) -> str:
+    if facts.config.algo_id == "random":
+        return "drawn evenly"
+    return "most likely (greedy)" if facts.results.is_deterministic else "sampled"
+
+
 def _results(facts: CardFacts) -> str:
     results, config = facts.results, facts.config
     n = len(results.episodes)
-    how = "most likely (greedy)" if results.is_deterministic else "sampled"
     lengths = [episode.length for episode in results.episodes]
     table = markdown_table(
         ("mean return", "lowest", "highest", "mean length", "episodes", "actions"),
@@ -127,7 +140,7 @@ def _results(facts: CardFacts) -> str:
                 f"{max(results.returns):,.2f}",
                 f"{sum(lengths) / n:,.1f}",
                 n,
-                how,
+                _how_it_acts(facts),
             )
         ],
     )
@@ -187,6 +200,8 @@ def _onnx_usage(facts: CardFacts) -> str:
     ]
     return "\n".join(
         [
+            "With `pip install onnxruntime huggingface_hub` alone:",
+            "",
             "```python",
             "import numpy as np",
             "import onnxruntime",

@@ -10,7 +10,7 @@ from utils.config import Config, load_config_json
 from utils.errors import MissingDependencyError, UserError
 from utils.export.plan import require_onnx
 from utils.publishing.cli import PublishArgs
-from utils.publishing.names import PUBLISHED_NAMES
+from utils.publishing.names import CARD, LIBRARY, PUBLISHED_NAMES
 from utils.run import Run
 from utils.run.options import check_seeds
 from utils.run.selection import select_checkpoint
@@ -67,13 +67,25 @@ def check_replaceable(folder: Path) -> None:
     Raises:
         UserError: It names what else is there.
     """
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise UserError(f"'{folder}' is no folder: choose another one with --output")
     if not folder.exists():
         return
-    if not folder.is_dir():
-        raise UserError(f"'{folder}' is no folder: choose another one with --output")
-    others = sorted(path.name for path in folder.iterdir() if path.name not in PUBLISHED_NAMES)
+    names = sorted(path.name for path in folder.iterdir())
+    others = [name for name in names if name not in PUBLISHED_NAMES]
+    if not _is_own_card(folder / CARD):
+        others += names
     if others:
         raise UserError(
             f"'{folder}' holds '{others[0]}', which this program did not publish: "
             "choose another folder with --output"
         )
+
+
+def _is_own_card(path: Path) -> bool:
+    """Say whether a file is a card that this program wrote."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            return [next(file, ""), next(file, "")] == ["---\n", f"library_name: {LIBRARY}\n"]
+    except (OSError, UnicodeDecodeError):
+        return False

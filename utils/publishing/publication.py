@@ -71,7 +71,9 @@ def _write_only(plan: PublishPlan, repo_id: str, load_policy: LoadPolicy, stream
             folder.rename(plan.output)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    print(f"dry run: written to {plan.output}, to be {repo_id}; nothing was sent", file=stream)
+    kind = "the private repository " if plan.args.is_private else ""
+    told = f"dry run: written to {plan.output}, to be {kind}{repo_id}; nothing was sent"
+    print(told, file=stream)
 
 
 def _tell(plan: PublishPlan, made: Publication, stream: TextIO) -> None:

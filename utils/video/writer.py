@@ -29,7 +29,8 @@ class EncoderMissingError(UserError):
 class VideoWriter:
     """Encodes frames one by one; the file appears under its name when it is closed.
 
-    As a context manager it closes at the end, and leaves nothing behind after an exception.
+    The same frames make the same bytes. As a context manager it closes at the end, and leaves
+    nothing behind after an exception.
     """
 
     def __init__(self, path: Path | str, *, fps: float) -> None:
@@ -120,6 +121,8 @@ class VideoWriter:
         stream = self._container.add_stream(_CODEC, rate=_as_rate(self.fps))
         stream.width, stream.height, stream.pix_fmt = width, height, _PIXEL_FORMAT
         stream.options = {"preset": "veryfast", "g": str(_FRAMES_PER_KEYFRAME)}
+        # Several threads would now and then make other bytes of the same pictures.
+        stream.codec_context.thread_count = 1
         self._stream, self._shape = stream, shape
 
     def _encode(self, frame: av.VideoFrame | None) -> None:

@@ -1,9 +1,11 @@
 import re
 
+import pytest
 import yaml
 
 from tests.helpers.played_runs import make_config
 from tests.helpers.published import make_results
+from utils.config import config_from_dict
 from utils.playback.episodes import PlayedEpisode
 from utils.publishing.card import CardFacts, write_card
 
@@ -101,3 +103,37 @@ def test_an_onnx_model_comes_with_its_inputs_and_lines_to_run_it():
     assert "| `model.onnx` |" in card
     assert "`action`: 0 wait, 1 fire." in card
     assert "onnx" not in make_card()
+
+
+def test_an_onnx_model_is_run_with_two_packages():
+    onnx = {"inputs": {}, "outputs": {}}
+    assert "With `pip install onnxruntime huggingface_hub` alone:" in make_card(onnx=onnx)
+
+
+@pytest.mark.parametrize(
+    ("settings", "name", "introduction", "actions"),
+    [
+        (
+            {"algo_id": "q_learning", "policy_lr": 0.1},
+            "Q-learning",
+            "trained with Q-learning by gymnasium-solver for 12,345 environment steps.",
+            "most likely (greedy)",
+        ),
+        (
+            {"algo_id": "random"},
+            "random actions",
+            "which draws its actions evenly: the floor of gymnasium-solver for this task.",
+            "drawn evenly",
+        ),
+    ],
+)
+def test_what_is_no_deep_network_is_not_called_one(settings, name, introduction, actions):
+    base = {"schema_version": 1, "config_id": "FrozenLake-v1:a", "env_id": "FrozenLake-v1"}
+    config = config_from_dict(base | {"n_envs": 1, "max_timesteps": 10} | settings)
+    card = make_card(config=config)
+    matter = matter_of(card)
+    assert "deep-reinforcement-learning" not in matter["tags"]
+    assert matter["model-index"][0]["name"] == name
+    assert f"# {name} on FrozenLake-v1\n" in card
+    assert introduction in card
+    assert f"| {actions} |" in card

@@ -64,6 +64,15 @@ def test_a_keyframe_comes_at_least_every_12_frames(tmp_path: Path) -> None:
     assert max(np.diff([*keys, 40])) <= 12
 
 
+def test_pictures_are_encoded_by_one_thread_so_that_their_bytes_are_always_the_same(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "film.mp4"
+    write_video(path, [np.zeros((64, 64, 3), np.uint8)] * 3, fps=30)
+    # The encoder notes its settings in the file.
+    assert b" threads=1 " in path.read_bytes()
+
+
 def test_no_file_has_the_name_before_it_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "videos" / "clip.mp4"
     writer = VideoWriter(path, fps=30)
