@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -82,7 +83,16 @@ class LaProp(torch.optim.Optimizer):
         for group in self.param_groups:
             parameters = [p for p in group["params"] if p.grad is not None]
             if parameters:
+                self._check_counts(group["params"], parameters)
                 self._step(group, parameters)
+
+    def _check_counts(self, all_of_group: list[Tensor], parameters: list[Tensor]) -> None:
+        """One count of steps stands for the whole group: nothing may join or leave later."""
+        known = [p for p in all_of_group if p in self.state]
+        together = not known or (
+            len(known) == len(parameters) and all(p in self.state for p in parameters)
+        )
+        assert together, ("parameters of a group begin together", len(known), len(parameters))
 
     def _step(self, group: dict[str, Any], parameters: list[Tensor]) -> None:
         gradients = [p.grad for p in parameters]
@@ -98,11 +108,11 @@ class LaProp(torch.optim.Optimizer):
         torch._foreach_add_(steps, 1.0)
         step = steps[0]  # all of a group have made as many
         roots = torch._foreach_sqrt(squares)
-        torch._foreach_div_(roots, (1.0 - square_decay**step).sqrt())
+        torch._foreach_div_(roots, _share_of_past(square_decay, step).sqrt())
         torch._foreach_add_(roots, group["eps"])
         updates = torch._foreach_div(gradients, roots)
         torch._foreach_lerp_(momenta, updates, 1.0 - momentum_decay)
-        rate = -group["lr"] / (1.0 - momentum_decay**step)
+        rate = -group["lr"] / _share_of_past(momentum_decay, step)
         torch._foreach_add_(parameters, torch._foreach_mul(momenta, rate))
 
     def _state_of(self, parameter: Tensor) -> dict[str, Tensor]:
@@ -112,3 +122,8 @@ class LaProp(torch.optim.Optimizer):
             state["square"] = torch.zeros_like(parameter)
             state["momentum"] = torch.zeros_like(parameter)
         return state
+
+
+def _share_of_past(decay: float, step: Tensor) -> Tensor:
+    """Return ``1 - decay^step`` without taking two nearly equal numbers from each other."""
+    return -torch.expm1(step * math.log(decay)) if decay > 0.0 else torch.ones_like(step)

@@ -76,6 +76,12 @@ class CategoricalLatent:
         share = self.uniform_share
         return probability * (1.0 - share) + share / self.n_classes
 
+    def _log_probabilities(self, parameters: Tensor) -> Tensor:
+        if self.uniform_share > 0.0:
+            return self.probabilities(parameters).log()
+        logits = parameters.float().unflatten(-1, (self.n_choices, self.n_classes))
+        return logits.log_softmax(dim=-1)  # finite where the probability rounds to 0
+
     def draw_noise(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
         """Return standard exponential numbers, (*shape, S, C)."""
         noise = torch.empty((*shape, self.n_choices, self.n_classes), device=generator.device)
@@ -93,14 +99,13 @@ class CategoricalLatent:
 
     def divergence(self, first: Tensor, second: Tensor) -> Tensor:
         """Return the KL divergence summed over all choices, (...)."""
-        p = self.probabilities(first)
-        difference = p.log() - self.probabilities(second).log()
-        return (p * difference).sum(dim=(-2, -1))
+        difference = self._log_probabilities(first) - self._log_probabilities(second)
+        return (self.probabilities(first) * difference).sum(dim=(-2, -1))
 
     def entropy(self, parameters: Tensor) -> Tensor:
         """Return the entropy summed over all choices, (...)."""
-        p = self.probabilities(parameters)
-        return -(p * p.log()).sum(dim=(-2, -1))
+        p, logprob = self.probabilities(parameters), self._log_probabilities(parameters)
+        return -(p * logprob).sum(dim=(-2, -1))
 
     def pack(self, state: Tensor) -> Tensor:
         """Return the numbers of the classes, (..., S) uint8; a state of zeros is class 0."""

@@ -53,7 +53,7 @@ class ObservationParts:
             if is_picture(part):
                 self.pictures.append(PicturePart(key, part.shape))
             elif isinstance(part, gym.spaces.Discrete):
-                # A buffer and a policy count choices from 0, whatever the space counts from.
+                # Whatever the space counts from: one-hot vectors count from 0.
                 self._choices.append((key, np.array([part.n]), np.array([int(part.start)])))
             elif isinstance(part, gym.spaces.MultiDiscrete):
                 start = part.start.reshape(-1).astype(np.int64)
