@@ -6,22 +6,27 @@ import sys
 
 from utils.errors import exit_on_user_error
 from utils.lazy_imports import collector_paused, postpone_library_parts
-from utils.playback import parse_play_args, plan_play
+from utils.playback import PlayPlan, parse_play_args, plan_play
+from utils.run.selection import work_on_checkpoint
 
 
 def main() -> int:
     """Parse the command line, find the run, play its policy."""
     # Mistakes about runs and options are told before anything heavy is imported.
-    plan = plan_play(parse_play_args(sys.argv[1:]))
+    args = parse_play_args(sys.argv[1:])
+    plan = plan_play(args)
     with collector_paused():
         postpone_library_parts()
 
         from agents.loading import load_policy
         from utils.playback.session import PlaySession
 
-    with PlaySession(plan) as session:
-        loaded = load_policy(plan.config, plan.checkpoint, env=session.env)
-        session.play(loaded.policy, timesteps=loaded.counters.timesteps)
+    def play(chosen: PlayPlan) -> None:
+        with PlaySession(chosen) as session:
+            loaded = load_policy(chosen.config, chosen.checkpoint, env=session.env)
+            session.play(loaded.policy, timesteps=loaded.counters.timesteps)
+
+    work_on_checkpoint(plan, play, choose=lambda: plan_play(args))
     return 0
 
 

@@ -8,13 +8,15 @@ import sys
 from utils.errors import exit_on_user_error
 from utils.lazy_imports import collector_paused, postpone_library_parts
 from utils.publishing import find_target, parse_publish_args, plan_publication
+from utils.run.selection import work_on_checkpoint
 
 
 def main() -> int:
     """Parse the command line, find the run, judge, film and publish its policy."""
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # nothing half-made
     # Mistakes about runs, options and logins are told before anything heavy is imported.
-    plan = plan_publication(parse_publish_args(sys.argv[1:]))
+    args = parse_publish_args(sys.argv[1:])
+    plan = plan_publication(args)
     target = find_target(plan)
     with collector_paused():
         postpone_library_parts()
@@ -22,7 +24,11 @@ def main() -> int:
         from agents.loading import load_policy
         from utils.publishing.publication import publish
 
-    publish(plan, target, load_policy)
+    work_on_checkpoint(
+        plan,
+        lambda chosen: publish(chosen, target, load_policy),
+        choose=lambda: plan_publication(args),
+    )
     return 0
 
 

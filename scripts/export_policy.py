@@ -8,13 +8,18 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from utils.errors import exit_on_user_error
-from utils.export import parse_export_args, plan_export
+from utils.export import ExportPlan, parse_export_args, plan_export
+from utils.run.selection import work_on_checkpoint
 
 
 def main() -> int:
     """Parse the command line, load the policy, export it, compare, write the file."""
-    plan = plan_export(parse_export_args(sys.argv[1:]))
+    args = parse_export_args(sys.argv[1:])
+    work_on_checkpoint(plan_export(args), _export, choose=lambda: plan_export(args))
+    return 0
 
+
+def _export(plan: ExportPlan) -> None:
     import torch
 
     from agents.loading import load_policy
@@ -37,7 +42,6 @@ def main() -> int:
     write_bytes(plan.output, export.content)
     print(f"{plan.config.config_id}, run {plan.run.id}, {plan.checkpoint.stem}: {plan.output}")
     print("\n".join([*(f"note: {note}" for note in plan.notes), describe_export(export)]))
-    return 0
 
 
 if __name__ == "__main__":

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from utils.errors import CheckpointError, UserError
 from utils.run.registry import split_reference
 from utils.run.run import Run
+
+_ATTEMPTS = 10
+
+
+class _Plan(Protocol):
+    @property
+    def checkpoint(self) -> Path:
+        """The chosen file."""
+        ...
+
+
+_PlanT = TypeVar("_PlanT", bound=_Plan)
+_T = TypeVar("_T")
 
 
 class Selection(NamedTuple):
@@ -39,6 +53,33 @@ def select_checkpoint(reference: str, checkpoint: str | None, *, runs_dir: Path)
     if name is not None:
         return Selection(run, run.checkpoint(name), ())
     return Selection(run, *_choose(run))
+
+
+def work_on_checkpoint(
+    plan: _PlanT, work: Callable[[_PlanT], _T], *, choose: Callable[[], _PlanT]
+) -> _T:
+    """Do something with a checkpoint, though a run that trains may remove it before it is read.
+
+    Args:
+        plan: Has the checkpoint that was chosen.
+        work: Loads the checkpoint of a plan before anything that must not be done twice.
+        choose: Chooses again by what the person has asked for.
+
+    Returns:
+        What `work` returns.
+
+    Raises:
+        CheckpointError: The checkpoint is there and cannot be loaded.
+        UserError: What the person has named is not there any more; or of `work`.
+    """
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return work(plan)
+        except CheckpointError:
+            if plan.checkpoint.exists():
+                raise
+        plan = choose()
+    return work(plan)
 
 
 def _choose(run: Run) -> tuple[Path, tuple[str, ...]]:
