@@ -3,13 +3,16 @@
 from utils.config.algos import (
     CONFIG_CLASSES,
     DQNConfig,
+    DreamerConfig,
     OffPolicyConfig,
     PPOConfig,
     QLearningConfig,
     RandomConfig,
     REINFORCEConfig,
+    ReplayConfig,
     SACConfig,
     TD3Config,
+    WorldModelConfig,
 )
 from utils.config.catalog import CONFIG_DIR, list_configs
 from utils.config.loader import load_config
@@ -25,10 +28,13 @@ __all__ = [
     "REINFORCEConfig",
     "OffPolicyConfig",
     "DQNConfig",
+    "DreamerConfig",
     "QLearningConfig",
     "RandomConfig",
+    "ReplayConfig",
     "SACConfig",
     "TD3Config",
+    "WorldModelConfig",
     "PolicyKwargs",
     "SpecConfig",
     "SpaceSpec",

@@ -274,6 +274,8 @@ class Config(BaseModel):
     )
 
     EFFECT_RULES: ClassVar[tuple[EffectRule, ...]] = COMMON_EFFECT_RULES
+    OPTIMIZERS: ClassVar[tuple[str, ...]] = ()
+    """Optimisers of this project that the algorithm takes beside those of torch.optim."""
 
     @model_validator(mode="before")
     @classmethod

@@ -229,9 +229,10 @@ def _misplaced_keys(config: Config) -> Iterator[Problem]:
 
 
 def _optimizer_problems(config: Config) -> Iterator[Problem]:
-    if config.optimizer not in OPTIMIZERS:
-        hint = did_you_mean(config.optimizer, OPTIMIZERS)
-        choices = ", ".join(OPTIMIZERS)
+    known = (*OPTIMIZERS, *type(config).OPTIMIZERS)
+    if config.optimizer not in known:
+        hint = did_you_mean(config.optimizer, known)
+        choices = ", ".join(known)
         yield Problem(
             ("optimizer",), f"unknown optimizer '{config.optimizer}'{hint} (known: {choices})"
         )

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from utils.policies import Policy
 from utils.rollouts.collector import RolloutSummary
-from utils.rollouts.stepper import Observation, ObservationArray, Stepper
+from utils.rollouts.stepper import Observation, ObservationArray, Stepper, forget
 
 
 class Decision(NamedTuple):
@@ -22,10 +22,17 @@ class Decision(NamedTuple):
     """(N, ...) as a policy draws them: choices count from 0, a Box has the environment's units."""
     stored: Tensor
     """(N, ...) what the learner reads: the same, or the units that its networks work in."""
+    state: Tensor | None = None
+    """(N, state_dim) what the policy remembers now, this observation taken in; None without a
+    memory, and where nobody looked."""
 
 
 class Explorer(Protocol):
-    """Chooses actions while experience is collected; owns the randomness of it."""
+    """Chooses actions while experience is collected; owns the randomness of it.
+
+    That of a policy with a memory is also given `state`, (N, state_dim), what the policy remembered
+    before the observation.
+    """
 
     def decide(self, observation: Observation, *, mask: Tensor | None, timesteps: int) -> Decision:
         """Choose with the policy as it is, and explore.
@@ -61,6 +68,8 @@ class Step(NamedTuple):
     """(N, n) bool, which actions that allows; None without action masks."""
     final_observation: ObservationArray | None
     """(N, ...) valid where an episode ended; None where none did."""
+    state: Tensor | None
+    """(N, state_dim) what the policy remembered when it chose; None without a memory."""
 
 
 class ExperienceCollector:
@@ -126,7 +135,15 @@ class ExperienceCollector:
             if is_random:
                 decision = explorer.draw(n_envs, mask=mask)
             else:
-                decision = explorer.decide(observation, mask=mask, timesteps=self.timesteps)
+                memory = {} if stepper.state is None else {"state": stepper.state}
+                decision = explorer.decide(
+                    observation, mask=mask, timesteps=self.timesteps, **memory
+                )
+            state = decision.state
+            if self.policy.has_memory:
+                # Who acts without looking has nothing to remember.
+                state = self.policy.initial_state(n_envs) if state is None else state
+                stepper.remember(state)
             outcome = stepper.step(decision.action)
             final = outcome.infos.get("final_obs")
             if final is not None:
@@ -143,6 +160,7 @@ class ExperienceCollector:
                     stepper.observation_array,
                     stepper.mask_array,
                     final,
+                    state,
                 )
             )
         self._n_vec_steps += n_vec_steps
@@ -167,6 +185,7 @@ class ExperienceCollector:
             "env": self.env.get_state(),
             "tracker": self.stepper.tracker.state_dict(),
             "n_vec_steps": self.stepper.n_vec_steps,
+            "memory": self.stepper.state,
             "explorer": self.explorer.state_dict(),
         }
 
@@ -178,10 +197,13 @@ class ExperienceCollector:
             abandoned: it counts in no statistic, and a new one has begun.
         """
         observation, restored = self.env.set_state(state["env"])
-        self.stepper.restore(observation, None)
+        lost = np.flatnonzero(~restored)
+        memory = None
+        if self.policy.has_memory:
+            memory = forget(state["memory"].to(self.stepper.device), ~restored)
+        self.stepper.restore(observation, memory)
         self.stepper.n_vec_steps = state["n_vec_steps"]
         self.stepper.tracker.load_state_dict(state["tracker"])
         self.explorer.load_state_dict(state["explorer"])
-        lost = np.flatnonzero(~restored)
         self.stepper.tracker.reset(lost)
         return lost

@@ -130,6 +130,10 @@ class Stepper:
         self._next_state = decision.state
         return decision
 
+    def remember(self, state: Tensor) -> None:
+        """Take in what the policy remembers after the observation it has just chosen for."""
+        self._next_state = state
+
     def step(self, action: Tensor, *, is_counted: np.ndarray | None = None) -> Outcome:
         """Step every environment.
 

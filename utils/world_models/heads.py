@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from utils.distributions.two_hot import exponential_bins, two_hot_loss, two_hot_mean
-from utils.world_models.layers import build_dense_stack, build_linear
+from utils.world_models.layers import build_dense_stack, build_linear, widen
 
 N_BINS = 255
 _LIMIT = 20.0
@@ -51,7 +51,7 @@ class Head(nn.Module):
         """Map (..., input_dim) to (..., output_dim) float32."""
         hidden = self.layers(features)
         with torch.autocast(hidden.device.type, enabled=False):
-            return self.output(hidden.float())
+            return self.output(widen(hidden))
 
 
 class TwoHotHead(Head):

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from utils.world_models.layers import widen
+
 
 class Latent(Protocol):
     """A family of distributions over stochastic states; it holds sizes, never tensors."""
@@ -68,8 +70,8 @@ class CategoricalLatent:
         self.stored_width = n_choices
 
     def probabilities(self, parameters: Tensor) -> Tensor:
-        """Return the probabilities of all classes, (..., S, C) float32."""
-        logits = parameters.float().unflatten(-1, (self.n_choices, self.n_classes))
+        """Return the probabilities of all classes, (..., S, C), at least float32."""
+        logits = widen(parameters).unflatten(-1, (self.n_choices, self.n_classes))
         probability = logits.softmax(dim=-1)
         if self.uniform_share == 0.0:
             return probability
@@ -79,7 +81,7 @@ class CategoricalLatent:
     def _log_probabilities(self, parameters: Tensor) -> Tensor:
         if self.uniform_share > 0.0:
             return self.probabilities(parameters).log()
-        logits = parameters.float().unflatten(-1, (self.n_choices, self.n_classes))
+        logits = widen(parameters).unflatten(-1, (self.n_choices, self.n_classes))
         return logits.log_softmax(dim=-1)  # finite where the probability rounds to 0
 
     def draw_noise(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
@@ -133,7 +135,7 @@ class GaussianLatent:
         self._min_std = min_std
 
     def _mean_and_std(self, parameters: Tensor) -> tuple[Tensor, Tensor]:
-        mean, raw = parameters.float().chunk(2, dim=-1)
+        mean, raw = widen(parameters).chunk(2, dim=-1)
         return mean, F.softplus(raw) + self._min_std
 
     def draw_noise(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:

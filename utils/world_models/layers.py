@@ -39,6 +39,11 @@ def build_linear(input_dim: int, output_dim: int, *, scale: float = 1.0) -> nn.L
     return layer
 
 
+def widen(x: Tensor) -> Tensor:
+    """Return numbers in float32 where they are in less."""
+    return x if x.dtype == torch.float64 else x.float()
+
+
 class RMSNorm(nn.Module):
     """``x / sqrt(mean(x^2) + 1e-4) * weight`` over the last dimension, in float32.
 
@@ -52,7 +57,7 @@ class RMSNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalise (..., width), in the dtype of `x`."""
-        return F.rms_norm(x.float(), self.weight.shape, self.weight, NORM_EPSILON).to(x.dtype)
+        return F.rms_norm(widen(x), self.weight.shape, self.weight, NORM_EPSILON).to(x.dtype)
 
 
 class ChannelRMSNorm(nn.Module):

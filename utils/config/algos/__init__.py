@@ -1,13 +1,16 @@
 """The settings of each algorithm, and the table of all of them."""
 
 from utils.config.algos.dqn import DQNConfig
+from utils.config.algos.dreamer import DreamerConfig
 from utils.config.algos.off_policy import OffPolicyConfig
 from utils.config.algos.ppo import PPOConfig
 from utils.config.algos.q_learning import QLearningConfig
 from utils.config.algos.random import RandomConfig
 from utils.config.algos.reinforce import REINFORCEConfig
+from utils.config.algos.replay import ReplayConfig
 from utils.config.algos.sac import SACConfig
 from utils.config.algos.td3 import TD3Config
+from utils.config.algos.world_model import WorldModelConfig
 from utils.config.schema import Config
 
 CONFIG_CLASSES: dict[str, type[Config]] = {
@@ -18,16 +21,20 @@ CONFIG_CLASSES: dict[str, type[Config]] = {
     "random": RandomConfig,
     "sac": SACConfig,
     "td3": TD3Config,
+    "dreamer": DreamerConfig,
 }
 
 __all__ = [
     "CONFIG_CLASSES",
     "DQNConfig",
+    "DreamerConfig",
     "OffPolicyConfig",
     "PPOConfig",
     "QLearningConfig",
     "REINFORCEConfig",
     "RandomConfig",
+    "ReplayConfig",
     "SACConfig",
     "TD3Config",
+    "WorldModelConfig",
 ]
