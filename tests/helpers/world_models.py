@@ -76,6 +76,6 @@ def random_sequences(
         return torch.randn(shape, generator=generator).to(dtype)
 
     before = State(draw(n, rssm.deter), draw(n, rssm.latent.width))
-    noise = rssm.latent.draw_noise((n_steps, n), generator)
+    noise = rssm.latent.draw_noise((n_steps, n), generator).to(dtype)
     is_first = torch.zeros(n_steps, n, dtype=torch.bool)
     return before, draw(n_steps, n, n_actions), draw(n_steps, n, embedding), is_first, noise

@@ -38,7 +38,7 @@ def test_two_steps_by_hand() -> None:
     p.grad = torch.tensor([2.0])
     optimizer.step()
     torch.testing.assert_close(p.data, torch.tensor([0.9]))
-    # n = 0.999 * 0.004 + 0.001 = 0.004996; n / (1 - 0.999^2 = 0.001999) = 2.4992496, root 1.5809015;
+    # n = 0.999 * 0.004 + 0.001 = 0.004996; n / (1 - 0.999^2) = 2.4992496, root 1.5809015;
     # u = -0.6325505; m = 0.9 * 0.1 - 0.0632551 = 0.0267449; m / 0.19 = 0.1407629; (Adam: 0.0530)
     p.grad = torch.tensor([-1.0])
     optimizer.step()

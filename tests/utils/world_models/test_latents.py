@@ -26,7 +26,7 @@ def test_categorical_divergence_by_hand() -> None:
 
 
 def test_thirty_two_choices_diverge_by_their_sum() -> None:
-    # Nearly certain of 1 in 32 against uniform: p = 0.99 + 0.01 / 32 = 0.9903125 and 31 of 0.0003125:
+    # Nearly certain of 1 in 32: p = 0.99 + 0.01 / 32 = 0.9903125 and 31 times 0.0003125:
     # 0.9903125 ln(31.69) + 31 * 0.0003125 ln(0.01) = 3.4225212 - 0.0446126 = 3.3779086 nats each
     latent = CategoricalLatent(32, 32, uniform_share=0.01)
     certain = torch.zeros(1, 32, 32)
@@ -104,8 +104,8 @@ FIRST, SECOND = torch.tensor([[1.0, -2.0, 0.0, 1.0]]), torch.tensor([[0.0, -2.0,
 
 
 def test_gaussian_divergence_by_hand() -> None:
-    # ln(1.4132617 / 0.7931472) + (0.6290825 + 1) / (2 * 1.9973086) - 0.5 = 0.5776470 + 0.4078194 - 0.5
-    # = 0.4854664; the second dimensions are the same.
+    # ln(1.4132617 / 0.7931472) + (0.6290825 + 1) / (2 * 1.9973086) - 0.5
+    # = 0.5776470 + 0.4078194 - 0.5; the second dimensions are the same.
     divergence = GAUSSIAN.divergence(FIRST, SECOND)
     torch.testing.assert_close(divergence, torch.tensor([0.4854664]), rtol=1e-5, atol=0)
 
