@@ -3,8 +3,8 @@ from __future__ import annotations
 import gymnasium as gym
 import numpy as np
 import torch
-from tests.helpers.world_models import mixed_space, small_settings
 
+from tests.helpers.world_models import mixed_space, small_settings
 from utils.world_models.decoder import Decoded, Decoder
 
 SMALL = gym.spaces.Dict(
@@ -35,7 +35,7 @@ def test_losses_by_hand() -> None:
 
 
 def test_numbers_in_their_own_units_by_hand() -> None:
-    # symexp: e - 1 and -(e - 1); (3, 1) / 4; halves; (1, 3) / 4
+    # symexp of +-1 is +-(e - 1); then shares of 3 and 1, of 1 and 1, of 1 and 3
     decoder = Decoder(SMALL, small_settings(), stoch=12)
     ln3 = 1.0986123
     decoded = Decoded([], torch.tensor([[1.0, -1.0, ln3, 0.0, 4.0, 4.0, 0.0, ln3]]))

@@ -104,7 +104,7 @@ FIRST, SECOND = torch.tensor([[1.0, -2.0, 0.0, 1.0]]), torch.tensor([[0.0, -2.0,
 
 
 def test_gaussian_divergence_by_hand() -> None:
-    # ln(1.4132617 / 0.7931472) + (0.6290825 + 1) / (2 * 1.9973086) - 0.5
+    # The first dimensions: ln(1.4132617 / 0.7931472) + (0.6290825 + 1) / (2 * 1.9973086) - 0.5
     # = 0.5776470 + 0.4078194 - 0.5; the second dimensions are the same.
     divergence = GAUSSIAN.divergence(FIRST, SECOND)
     torch.testing.assert_close(divergence, torch.tensor([0.4854664]), rtol=1e-5, atol=0)

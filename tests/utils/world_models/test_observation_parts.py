@@ -4,8 +4,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from tests.helpers.world_models import mixed_space
 
+from tests.helpers.world_models import mixed_space
 from utils.errors import ConfigError
 from utils.world_models.observation_parts import ObservationParts
 

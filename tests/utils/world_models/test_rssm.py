@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.helpers.world_models import random_sequences, small_rssm
 from torch import Tensor
 
+from tests.helpers.world_models import random_sequences, small_rssm
 from utils.world_models import RSSM, Observed, State
 
 SHAPES = [

@@ -4,8 +4,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from tests.helpers.world_models import mixed_space, small_settings
 
+from tests.helpers.world_models import mixed_space, small_settings
 from utils.errors import ConfigError
 from utils.world_models import Head, State, WorldModel, balanced_divergence, build_scalar_head
 
