@@ -56,7 +56,7 @@ def two_hot_loss(logits: Tensor, target: Tensor, bins: Tensor) -> Tensor:
         bins: (n,) rising.
     """
     assert logits.shape[:-1] == target.shape, (logits.shape, target.shape)
-    target = target.detach().float()
+    target = target.detach().float().contiguous()
     above = torch.searchsorted(bins, target, right=True).clamp(1, len(bins) - 1)
     below = above - 1
     low, high = bins[below], bins[above]

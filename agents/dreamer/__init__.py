@@ -1,0 +1,1 @@
+"""Dreamer: an actor and a critic that learn in the dreams of a world model."""
