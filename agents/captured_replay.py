@@ -119,12 +119,12 @@ class CapturedUpdates:
         """Return what graphs depend on: constants and addresses."""
         agent = self._agent
         numbers = {k: v for k, v in agent.hyperparameters.items() if k not in _OUTSIDE}
-        addresses = tuple(tensor.data_ptr() for tensor in _learnt(agent))
+        addresses = tuple(tensor.data_ptr() for tensor in learnt_tensors(agent))
         return (tuple(sorted(numbers.items())), addresses)
 
     def _capture(self) -> _Captured:
         agent = self._agent
-        restore = _snapshot(agent)
+        restore = snapshot(agent)
         with self._rates_on_device():
             warm_up_for_capture(self._learn, agent.compute_device)
             restore()
@@ -157,7 +157,7 @@ _OUTSIDE = ("policy_lr", "importance_exponent", "epsilon", "exploration_noise")
 """Settings that are read outside of the graphs, or from a tensor."""
 
 
-def _learnt(agent: ReplayAgent) -> list[Tensor]:
+def learnt_tensors(agent: ReplayAgent) -> list[Tensor]:
     """Return all that updates change: networks, and the optimisers' tensors as far as made."""
     modules = [agent.policy, *agent.networks.values()]
     tensors = [t for m in modules for t in (*m.parameters(), *m.buffers())]
@@ -167,9 +167,9 @@ def _learnt(agent: ReplayAgent) -> list[Tensor]:
     return [*tensors, *agent.learner_tensors()]
 
 
-def _snapshot(agent: ReplayAgent) -> Callable[[], None]:
+def snapshot(agent: ReplayAgent) -> Callable[[], None]:
     """Copy what learning changes; returns the function that puts it back."""
-    before = [(tensor, tensor.detach().clone()) for tensor in _learnt(agent)]
+    before = [(tensor, tensor.detach().clone()) for tensor in learnt_tensors(agent)]
     generators = [(generator, generator.get_state()) for generator in agent.learner_generators()]
 
     def restore() -> None:
@@ -177,7 +177,7 @@ def _snapshot(agent: ReplayAgent) -> Callable[[], None]:
         with torch.no_grad():
             for tensor, copy in before:
                 tensor.copy_(copy)
-            for tensor in _learnt(agent):
+            for tensor in learnt_tensors(agent):
                 if id(tensor) not in known:  # the warm-up's first step has made it
                     tensor.zero_()
         for generator, state in generators:

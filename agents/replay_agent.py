@@ -29,6 +29,8 @@ from utils.rollouts.experience_collector import Explorer
 from utils.schedules import schedule_value
 
 REPLAY_SUFFIX = ".replay"
+_MOST_AT_ONCE = 256
+"""Updates whose batches are picked in one call, at most: it bounds the memory they take."""
 
 
 class Learned(NamedTuple):
@@ -188,6 +190,15 @@ class ReplayAgent(BaseAgent):
             return
         for index in self.source.draw(n_updates):
             yield self.source.buffer.gather(index)
+
+    def batches_at_once(self, n_updates: int) -> Iterator[TransitionBatch]:
+        """Yield the batches of some updates, many in one where none depends on the one before."""
+        if self.config.prioritized_replay:
+            yield from self._batches(n_updates)
+            return
+        for first in range(0, n_updates, _MOST_AT_ONCE):
+            table = self.source.draw(min(_MOST_AT_ONCE, n_updates - first))
+            yield self.source.buffer.gather(table.reshape(-1))
 
     def prepare(self, batch: TransitionBatch) -> ReplayBatch:
         """Return a batch as losses read it."""

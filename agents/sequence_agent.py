@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Hashable
 from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
+from agents.captured_sequences import CapturedSequences, why_not_captured
 from agents.replay_agent import ReplayAgent
 from agents.sequence_setup import build_sequence_source
 from utils.buffers import SequenceBatch
@@ -93,8 +96,17 @@ class SequenceAgent(ReplayAgent):
         self.make_updates(due.n_updates)
 
     @override
-    def make_updates(self, n_updates: int) -> None:
-        self.make_updates_one_by_one(n_updates)
+    @cached_property
+    def captured(self) -> CapturedSequences | None:  # type: ignore[override]
+        return None if why_not_captured(self) else CapturedSequences(self)
+
+    @override
+    def update_kind(self) -> Hashable:
+        return self.hooks
+
+    @override
+    def learner_generators(self) -> list[torch.Generator]:
+        return [self.noise_generator]
 
     @override
     def make_updates_one_by_one(self, n_updates: int) -> None:
@@ -115,13 +127,15 @@ class SequenceAgent(ReplayAgent):
 
     def set_rates(self) -> None:
         """Set every learning rate for the update that comes."""
-        n_warm = self.config.lr_warmup_updates
-        warmth = min(1.0, (self.n_learnt + 1) / n_warm) if n_warm else 1.0
         for optimizer in self.optimizers.values():
             for group in optimizer.param_groups:
-                base = group["base_lr"]
-                rate = self.hyperparameters["policy_lr"] if base is None else base
-                group["lr"] = rate * warmth
+                group["lr"] = self.rate_of(group)
+
+    def rate_of(self, group: dict[str, Any]) -> float:
+        """Return the learning rate of a group of parameters for the update that comes."""
+        n_warm, base = self.config.lr_warmup_updates, group["base_lr"]
+        rate = self.hyperparameters["policy_lr"] if base is None else base
+        return rate * (min(1.0, (self.n_learnt + 1) / n_warm) if n_warm else 1.0)
 
     def fields_of(self, state: State) -> dict[str, Tensor]:
         """Return states (T, B, ...) as the buffer holds them, (B, T, ...)."""

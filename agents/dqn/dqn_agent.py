@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
@@ -28,7 +27,6 @@ from agents.dqn.dqn_losses import (
     td_target,
 )
 from agents.replay_agent import Learned, ReplayAgent, ReplayBatch
-from utils.buffers import TransitionBatch
 from utils.config import DQNConfig
 from utils.dataloaders import Round
 from utils.models.captured_call import CapturedCall
@@ -42,9 +40,6 @@ if TYPE_CHECKING:
 
 KEYS = ("train/loss/total", "train/dqn/q_mean", "train/dqn/td_error", "train/grad/norm")
 """Metric keys, one per column of what compiled updates report."""
-
-_MOST_AT_ONCE = 256
-"""Batches that are picked together: a phase without collecting has as many updates as it likes."""
 
 
 class DQNAgent(ReplayAgent):
@@ -170,21 +165,11 @@ class DQNAgent(ReplayAgent):
         if self.compiled is None:
             super().make_updates(n_updates)
             return
-        for batch in self._compiled_batches(n_updates):
+        for batch in self.batches_at_once(n_updates):
             rows, errors = self.compiled.update(batch, hyperparameters=self.hyperparameters)
             if batch.weight is not None:
                 self.source.buffer.update_priorities(batch.index, errors)
             self.log.add_rows(KEYS, rows)
-
-    def _compiled_batches(self, n_updates: int) -> Iterator[TransitionBatch]:
-        """Yield the batches of some updates, many in one where none depends on the one before."""
-        if self.config.prioritized_replay:
-            for _ in range(n_updates):
-                yield self.source.sample(beta=self.hyperparameters["importance_exponent"])
-        else:
-            for first in range(0, n_updates, _MOST_AT_ONCE):
-                table = self.source.draw(min(_MOST_AT_ONCE, n_updates - first))
-                yield self.source.buffer.gather(table.reshape(-1))
 
     @override
     def learn(self, batch: ReplayBatch) -> Learned:

@@ -8,6 +8,7 @@ also Hafner et al. 2021, "Mastering Atari with discrete world models", and Hafne
 from __future__ import annotations
 
 import copy
+from collections.abc import Hashable
 from functools import partial
 from typing import NamedTuple
 
@@ -284,12 +285,21 @@ class DreamerAgent(SequenceAgent):
             loss = loss + critic.loss(output, target)
         return loss
 
+    @property
+    def critic_is_followed(self) -> bool:
+        """Whether the slow critic follows after the update that comes."""
+        is_due = (self.n_learnt + 1) % self.config.slow_critic_every_updates == 0
+        return self.config.slow_critic != "none" and is_due
+
+    @override
+    def update_kind(self) -> Hashable:
+        return (*self.hooks, self.critic_is_followed)
+
     def follow_critic(self) -> None:
         """Let the slow critic follow, if it is time."""
-        config = self.config
-        is_due = (self.n_learnt + 1) % config.slow_critic_every_updates == 0
-        if config.slow_critic != "none" and is_due:
-            move_towards_(self.slow_critic, self.policy.critic, tau=config.slow_critic_rate)
+        if self.critic_is_followed:
+            rate = self.config.slow_critic_rate
+            move_towards_(self.slow_critic, self.policy.critic, tau=rate)
 
 
 def world_model_settings(config: DreamerConfig) -> WorldModelSettings:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import numpy as np
@@ -17,7 +17,6 @@ from torch import Tensor
 from typing_extensions import override
 
 from agents.replay_agent import Learned, ReplayAgent, ReplayBatch
-from agents.sac.sac_dense import DenseSAC, why_not_dense
 from agents.sac.sac_losses import (
     actor_loss,
     actor_loss_of_choices,
@@ -37,6 +36,20 @@ from utils.policies.continuous_actor import SquashedNormalActor, continuous_acto
 from utils.policy_factory import build_policy
 from utils.rollouts.continuous_exploration import ContinuousExplorer, SampledChoices
 from utils.seeding import derive_seed
+
+if TYPE_CHECKING:
+    from agents.sac.sac_compiled import CompiledSAC
+
+KEYS = (
+    "train/loss/critic",
+    "train/loss/actor",
+    "train/sac/q_mean",
+    "train/sac/entropy",
+    "train/sac/alpha",
+    "train/grad/critic",
+    "train/grad/actor",
+)
+"""Metric keys, one per column of what compiled updates report."""
 
 CHOICE_ENTROPY = 0.98
 """Share of the highest entropy of choices that is kept: Christodoulou 2019, section 4."""
@@ -119,9 +132,31 @@ class SACAgent(ReplayAgent):
             self.optimizers["temperature"] = self.new_optimizer(self.temperature.parameters())
         self.noise_generator = torch.Generator(device=self.compute_device)
         self.noise_generator.manual_seed(derive_seed(config.seed, "learner"))
-        reason = why_not_dense(self)
-        self.dense = DenseSAC(self) if reason is None else None
-        self.path = "updates written out" if reason is None else self.torch_path(reason)
+        self.compiled, self.path = self._choose_update()
+
+    def _choose_update(self) -> tuple[CompiledSAC | None, str]:
+        """Find the fastest way; say what carries out updates and why, in a few words."""
+        from agents.sac.sac_compiled import why_not_compiled
+
+        reason = why_not_compiled(self.policy, self.config)
+        if reason is not None:
+            return None, self.torch_path(reason)
+        return self.build_compiled(), "compiled updates"
+
+    def build_compiled(self) -> CompiledSAC:
+        """Move networks and optimisers into the memory of compiled updates."""
+        from agents.sac.sac_compiled import CompiledSAC
+
+        assert isinstance(self.policy, SquashedNormalActor)
+        return CompiledSAC(
+            self.policy,
+            self.critic,
+            self.target,
+            self.temperature,
+            self.config,
+            optimizers=self.optimizers,
+            target_entropy=self.target_entropy,
+        )
 
     @override
     def build_explorer(self) -> ContinuousExplorer | SampledChoices:
@@ -132,13 +167,21 @@ class SACAgent(ReplayAgent):
         return SampledChoices(self.policy, seed=seed, device=self.compute_device)
 
     @override
-    def learn(self, batch: ReplayBatch) -> Learned:
-        if self.dense is not None:
-            return Learned(*self.dense.learn(batch))
-        return self.learn_by_graph(batch)
+    def make_updates(self, n_updates: int) -> None:
+        if self.compiled is None:
+            super().make_updates(n_updates)
+            return
+        for batch in self.batches_at_once(n_updates):
+            size = self.config.batch_size
+            noise = [self.draw_noise(size) for _ in range(2 * (len(batch.reward) // size))]
+            drawn = torch.stack(noise).unflatten(0, (-1, 2))
+            rows, errors = self.compiled.update(batch, drawn, hyperparameters=self.hyperparameters)
+            if batch.weight is not None:
+                self.source.buffer.update_priorities(batch.index, errors)
+            self.log.add_rows(KEYS, rows)
 
-    def learn_by_graph(self, batch: ReplayBatch) -> Learned:
-        """Take the optimiser steps of one update, gradients by torch: the reference."""
+    @override
+    def learn(self, batch: ReplayBatch) -> Learned:
         # The critics learn first, and the actor climbs what they have become.
         alpha = self.temperature().detach()
         target = q_target(
@@ -158,17 +201,17 @@ class SACAgent(ReplayAgent):
             )
             self.step_optimizer("temperature", of_temperature.mean())
         move_towards_(self.target, self.critic, tau=self.config.target_tau)
-        metrics = {
-            "train/loss/critic": of_critic.detach(),
-            "train/loss/actor": of_actor.detach().mean(),
-            "train/sac/q_mean": q.detach().mean(),
-            "train/sac/entropy": entropy.mean(),
-            "train/sac/alpha": alpha,
-            "train/grad/critic": critic_norm,
-            "train/grad/actor": actor_norm,
-        }
+        numbers = (
+            of_critic.detach(),
+            of_actor.detach().mean(),
+            q.detach().mean(),
+            entropy.mean(),
+            alpha,
+            critic_norm,
+            actor_norm,
+        )
         error = (q.detach() - target).abs().mean(dim=0)
-        return Learned(metrics, error)
+        return Learned(dict(zip(KEYS, numbers, strict=True)), error)
 
     def next_value(self, batch: ReplayBatch, alpha: Tensor) -> Tensor:
         """Return what the target critics say of the next observations, (B,), without gradient."""
@@ -220,6 +263,14 @@ class SACAgent(ReplayAgent):
         assert isinstance(self.policy, SquashedNormalActor)
         size = self.policy.scale.size
         return torch.randn((n, size), generator=self.noise_generator, device=self.compute_device)
+
+    @override
+    def warm_up(self) -> None:
+        if self.compiled is None:
+            return
+        from agents.sac.warm_up import warm_up_compiled
+
+        warm_up_compiled(self)
 
     @override
     def describe_learning(self) -> list[str]:

@@ -56,7 +56,7 @@ class RowStore:
             return
         values = torch.as_tensor(values).detach()
         values = values.to(self._place.device, self.dtype, non_blocking=True)
-        self.flat[self._upload(_keep_last(places, self._n_slots))] = values
+        self.flat[self._upload(keep_last(places, self._n_slots))] = values
 
     def _as_rows(self, values: Any) -> Tensor:
         if isinstance(values, np.ndarray) and self.dtype != torch.bfloat16:
@@ -99,7 +99,7 @@ class RowStore:
         return torch.from_numpy(places).to(self._place.device, non_blocking=True)
 
 
-def _keep_last(places: np.ndarray, nowhere: int) -> np.ndarray:
+def keep_last(places: np.ndarray, nowhere: int) -> np.ndarray:
     """Send all but the last of equal places, and those below 0, to a place that nobody reads."""
     _, last = np.unique(places[::-1], return_index=True)
     kept = np.full_like(places, nowhere)

@@ -15,7 +15,7 @@ from utils.buffers.flags import to_mask
 from utils.buffers.observation_leaves import assemble, part_of
 from utils.buffers.place import Place
 from utils.buffers.priorities import PriorityIndex
-from utils.buffers.row_store import RowStore
+from utils.buffers.row_store import RowStore, keep_last
 from utils.buffers.sequence_batch import SequenceBatch
 from utils.buffers.sequence_kernels import FIRST, NEW_FRAMES, TERMINATED, TRUNCATED
 from utils.buffers.sequence_layout import SequenceLayout
@@ -289,6 +289,58 @@ class SequenceBuffer:
             state={k: store.gather_windows(places, n_rows) for k, store in self.state.items()},
             index=torch.from_numpy(index),
         )
+
+    @property
+    def nowhere(self) -> int:
+        """The place of what belongs nowhere any more."""
+        return self.layout.n_slots
+
+    def locate(self, names: Tensor) -> np.ndarray:
+        """Find sequences by name, for `gather_located` and `write_located`.
+
+        Args:
+            names: (B,) int64 of first rows, from `draw`.
+
+        Returns:
+            (3, B, L) int64: where the rows lie, where to write what is remembered of them (of two
+            equal places only the last), and their flags.
+        """
+        assert self.layout.frame_stack == 1, "frames of a stack are found row by row"
+        places, _ = self.table.windows(names.cpu().numpy())
+        written = keep_last(places.reshape(-1), self.nowhere).reshape(places.shape)
+        return np.stack([places, written, self.table.flags[places].astype(np.int64)])
+
+    def gather_located(self, located: Tensor) -> SequenceBatch:
+        """Pick sequences with nothing but operations of the device; see `locate`.
+
+        The batch's `index` holds places, not names.
+
+        Args:
+            located: (3, B, L) int64 on the device of the rows.
+        """
+        places, _, flags = located
+        parts = {key: store.flat[places] for key, store in self.frames.items()}
+        return SequenceBatch(
+            observation=assemble(parts),
+            action=self.action.flat[places],
+            reward=self.reward.flat[places],
+            is_first=(flags & FIRST).bool(),
+            terminated=(flags & TERMINATED).bool(),
+            truncated=(flags & TRUNCATED).bool(),
+            state={key: store.flat[places] for key, store in self.state.items()},
+            index=places,
+        )
+
+    def write_located(self, places: Tensor, state: Mapping[str, Tensor]) -> None:
+        """Replace what a model remembered with nothing but operations of the device.
+
+        Args:
+            places: (B, L) int64 of `locate`, no place twice but `nowhere`.
+            state: (B, L, ...) of each field.
+        """
+        for key, store in self.state.items():
+            rows = state[key].detach().reshape(-1, *store.shape).to(store.dtype)
+            store.flat.index_copy_(0, places.reshape(-1), rows)
 
     def _gather_stacks(
         self, key: str, places: np.ndarray, n_stacked: int, shape: tuple[int, ...]
