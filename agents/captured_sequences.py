@@ -58,7 +58,8 @@ class SequenceUpdate:
         agent = self._agent
         source = agent.source
         names = source.buffer.draw(source.plan.pace.batch_size, generator=source.generator)
-        self._located.copy_(torch.from_numpy(source.buffer.locate(names)))
+        located = source.buffer.locate(names, n_context=agent.config.replay_context)
+        self._located.copy_(torch.from_numpy(located))
         self.rates.copy_(torch.tensor([agent.rate_of(group) for group in self._groups]))
 
     def load_nothing(self) -> None:

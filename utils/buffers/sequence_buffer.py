@@ -295,11 +295,12 @@ class SequenceBuffer:
         """The place of what belongs nowhere any more."""
         return self.layout.n_slots
 
-    def locate(self, names: Tensor) -> np.ndarray:
+    def locate(self, names: Tensor, *, n_context: int) -> np.ndarray:
         """Find sequences by name, for `gather_located` and `write_located`.
 
         Args:
             names: (B,) int64 of first rows, from `draw`.
+            n_context: Rows at the beginning of each sequence that are only read.
 
         Returns:
             (3, B, L) int64: where the rows lie, where to write what is remembered of them (of two
@@ -307,7 +308,9 @@ class SequenceBuffer:
         """
         assert self.layout.frame_stack == 1, "frames of a stack are found row by row"
         places, _ = self.table.windows(names.cpu().numpy())
-        written = keep_last(places.reshape(-1), self.nowhere).reshape(places.shape)
+        written = np.full_like(places, self.nowhere)
+        renewed = places[:, n_context:]
+        written[:, n_context:] = keep_last(renewed.reshape(-1), self.nowhere).reshape(renewed.shape)
         return np.stack([places, written, self.table.flags[places].astype(np.int64)])
 
     def gather_located(self, located: Tensor) -> SequenceBatch:
