@@ -134,6 +134,7 @@ class DreamerAgent(SequenceAgent):
         policy = self.policy
         learns_model = "update_world_model" in self.hooks
         learns_controller = "update_controller" in self.hooks
+        self.optimizers["all"].zero_grad(set_to_none=True)  # what has no part in it stays as it is
         with torch.set_grad_enabled(learns_model), self.reduced_precision():
             observed = self.observe(batch)
             losses, metrics = self.model_losses(batch, observed) if learns_model else ({}, {})
