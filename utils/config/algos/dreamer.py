@@ -31,12 +31,14 @@ _OLD_HEADS = {"numbers": "normal", "dynamics": "gru", "pictures": "strided", "pr
 VERSIONS: dict[int, dict[str, Any]] = {
     3: {},
     2: {
-        "optimizer": "Adam",
-        "optimizer_kwargs": {"eps": 1e-5},
+        "optimizer": "AdamW",
+        "optimizer_kwargs": {"eps": 1e-5, "weight_decay": 1e-6},
+        "policy_lr": 1e-4,
         "agc": None,
         "max_grad_norm": 100.0,
         "lr_warmup_updates": 0,
         "sequence_length": 50,
+        "buffer_steps": 2_000_000,
         "train_ratio": 160.0,
         "learning_starts_timesteps": 10_000,
         "replay_context": 0,
@@ -77,6 +79,7 @@ VERSIONS: dict[int, dict[str, Any]] = {
     },
     1: {
         "optimizer": "Adam",
+        "policy_lr": 6e-4,
         "agc": None,
         "max_grad_norm": 100.0,
         "lr_warmup_updates": 0,
