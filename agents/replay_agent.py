@@ -23,7 +23,7 @@ from utils.checkpoints.pointers import follow
 from utils.config import OffPolicyConfig
 from utils.dataloaders import HookBatch, ReplaySource, Round
 from utils.dataloaders.replay_source import split_mask
-from utils.models.dense_passes import fast_products
+from utils.models.fast_products import fast_products
 from utils.optimization import build_optimizer, clip_and_step, set_learning_rate
 from utils.rollouts.experience_collector import Explorer
 from utils.schedules import schedule_value

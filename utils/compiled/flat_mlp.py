@@ -8,6 +8,7 @@ module finds it as it always was.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -62,14 +63,28 @@ class FlatMLP:
         return found
 
 
-class FlatAdam:
-    """The state of torch's Adam or AdamW for a `FlatMLP`, moved into flat memory as well."""
+class FlatParameters(Protocol):
+    """Parameters that are views of flat memory."""
 
-    def __init__(self, mlp: FlatMLP) -> None:
+    @property
+    def parameters(self) -> list[nn.Parameter]:
+        """All of them."""
+
+    def new_memory(self) -> np.ndarray:
+        """Return zeros laid out like the parameters."""
+
+    def views(self, memory: np.ndarray) -> list[Tensor]:
+        """Return the parts of flat memory that are shaped as `parameters`."""
+
+
+class FlatAdam:
+    """The state of torch's Adam or AdamW for flat parameters, moved into flat memory as well."""
+
+    def __init__(self, flat: FlatParameters) -> None:
         """Allocate both moments."""
-        self._mlp = mlp
-        self.moment1, self.moment2 = mlp.new_memory(), mlp.new_memory()
-        self._views = (mlp.views(self.moment1), mlp.views(self.moment2))
+        self._flat = flat
+        self.moment1, self.moment2 = flat.new_memory(), flat.new_memory()
+        self._views = (flat.views(self.moment1), flat.views(self.moment2))
 
     def bind(self, optimizer: torch.optim.Optimizer) -> int:
         """Make the optimiser's state views of the flat memory; returns the steps taken so far.
@@ -79,7 +94,7 @@ class FlatAdam:
         """
         for group in optimizer.param_groups:
             group["fused"] = False
-        parameters = self._mlp.parameters
+        parameters = self._flat.parameters
         for k, parameter in enumerate(parameters):
             state = optimizer.state[parameter]
             for name, views in zip(("exp_avg", "exp_avg_sq"), self._views, strict=True):
@@ -96,5 +111,5 @@ class FlatAdam:
 
     def count(self, optimizer: torch.optim.Optimizer, n_steps: int) -> None:
         """Write the number of steps taken so far into the optimiser's state."""
-        for parameter in self._mlp.parameters:
+        for parameter in self._flat.parameters:
             optimizer.state[parameter]["step"].fill_(n_steps)
