@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import json
-import struct
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-_BLOCK = 32768
-_FIRST_BLOCK_START = 7  # after ":W&B" and a version
-_HEADER = struct.Struct("<IHB")
-_WHOLE, _LAST = 1, 4
+from utils.loggers.wandb_file import read_records, run_folders
 
 
 @dataclass
@@ -37,17 +32,14 @@ class WandbFile:
 
 def read_wandb_files(run_dir: Path) -> list[WandbFile]:
     """Return the files of a run folder, oldest first: one for each process that trained it."""
-    paths = run_dir.glob("wandb/*run-*/*.wandb")
-    return [read_wandb_file(path) for path in sorted(paths)]
+    paths = [path for folder in run_folders(run_dir) for path in folder.glob("*.wandb")]
+    return [read_wandb_file(path) for path in paths]
 
 
 def read_wandb_file(path: Path) -> WandbFile:
     """Read one file; a last record that a kill has cut short is left out."""
-    from wandb.proto.wandb_internal_pb2 import Record
-
     content = WandbFile()
-    for frame in _frames(path.read_bytes()):
-        record = Record.FromString(frame)
+    for record in read_records(path):
         kind = record.WhichOneof("record_type")
         if kind == "run":
             content.run = {
@@ -99,22 +91,3 @@ def _artifact(artifact: Any) -> dict[str, Any]:
         "aliases": set(artifact.aliases) - {"latest"},
         "files": {entry.path: Path(entry.local_path) for entry in artifact.manifest.contents},
     }
-
-
-def _frames(content: bytes) -> Iterator[bytes]:
-    """Yield the records of a LevelDB log: blocks of frames, a record in one frame or several."""
-    position, parts = _FIRST_BLOCK_START, b""
-    while position + _HEADER.size <= len(content):
-        left = _BLOCK - position % _BLOCK
-        if left < _HEADER.size:
-            position += left
-            continue
-        _, length, kind = _HEADER.unpack_from(content, position)
-        position += _HEADER.size
-        if position + length > len(content):
-            return
-        parts += content[position : position + length]
-        position += length
-        if kind in (_WHOLE, _LAST):
-            yield parts
-            parts = b""

@@ -15,6 +15,7 @@ from typing_extensions import override
 from utils.errors import MissingDependencyError, UserError
 from utils.loggers.log_writer import EPOCH_KEY, TIMESTEPS_KEY
 from utils.loggers.tracker import VIDEO_KEY, Past, RunResult, Tracker, tell
+from utils.loggers.wandb_file import last_epoch, run_folders
 from utils.loggers.wandb_service import FINISH_SECONDS, finish, first_line, upload_fault
 from utils.metrics.monitor import Alert
 from utils.storage import read_json, write_bytes, write_json
@@ -26,6 +27,8 @@ _UPLOAD_SECONDS = 5.0
 """Wait for one checkpoint, beside the time that its size takes at `_UPLOAD_BYTES_PER_SECOND`."""
 _UPLOAD_BYTES_PER_SECOND = 1e6
 _ALERT_SECONDS = 300
+_NO_ANSWER = ("retrying", "deadline exceeded")
+"""How W&B tells that a server is not there, or takes a connection and says nothing."""
 _KILLED = 255
 """The exit code by which W&B shows a run as killed rather than failed."""
 
@@ -117,7 +120,10 @@ class WandbWriter(Tracker):
     @override
     def write_result(self, result: RunResult) -> None:
         """Write the summary, and the checkpoints as versions of one artifact."""
-        self._run.summary.update(dict(result.summary))
+        # The last row may be that of a film of an earlier policy.
+        reached = {TIMESTEPS_KEY: result.summary.get("train/total/timesteps")}
+        known = {key: value for key, value in reached.items() if value is not None}
+        self._run.summary.update({**result.summary, **known})
         self._exit_code = _KILLED if result.is_interrupted else 0
         if self._run.disabled:
             return
@@ -155,8 +161,8 @@ class WandbWriter(Tracker):
 
     def _find_logged_epochs(self, past: Past) -> int:
         """Return the epochs whose rows W&B has: it knows best itself, where it can be asked."""
-        if self._run.offline:  # the files of the earlier processes have them
-            return past.last_epoch
+        if self._run.offline:  # the files of the earlier processes have them, but for a killed one
+            return min(past.last_epoch, last_epoch(self._record_path.parent))
         return int(self._run.summary.get(EPOCH_KEY) or 0) if self._run.resumed else 0
 
     def _note_identity(self) -> None:
@@ -169,7 +175,8 @@ class WandbWriter(Tracker):
             tell("W&B: switched off by WANDB_MODE=disabled")
         elif run.offline:
             why = "" if has_key() else "no key (wandb login), so "
-            tell(f"W&B: {why}offline; send it later with: {sync_command(_sync_dir(run))}")
+            folders = run_folders(self._record_path.parent, "offline-run-*")
+            tell(f"W&B: {why}offline; send it later with: {sync_command(*folders)}")
         else:
             tell(f"W&B: {run.url}")
 
@@ -213,15 +220,15 @@ def has_key() -> bool:
         return False
 
 
-def sync_command(folder: Path) -> str:
-    """Return the command that sends what a W&B folder holds.
+def sync_command(*folders: Path) -> str:
+    """Return the command that sends what W&B folders hold.
 
     Args:
-        folder: Of an offline run, or of an online one that could not send everything.
+        folders: Of offline runs, or of an online one that could not send everything.
     """
-    is_online = folder.name.startswith("run-")
+    is_online = any(folder.name.startswith("run-") for folder in folders)
     flag = "--no-skip-online " if is_online else ""
-    return f"wandb sync {flag}{shlex.quote(_shown(folder))}"
+    return f"wandb sync {flag}{' '.join(shlex.quote(_shown(folder)) for folder in folders)}"
 
 
 def _shown(path: Path) -> str:
@@ -243,7 +250,8 @@ def _start(wandb: Any, options: dict[str, Any]) -> Any:
         _silence(wandb)
         return wandb.init(mode=None if has_key() else "offline", settings=settings, **options)
     except wandb.errors.CommError as error:
-        if not isinstance(error.__cause__, TimeoutError) and "retrying" not in str(error):
+        is_silent = isinstance(error.__cause__, TimeoutError)
+        if not is_silent and not any(words in str(error) for words in _NO_ANSWER):
             raise _refusal(error) from error
         tell(f"W&B: no answer within {_INIT_SECONDS:g} s, so this run stays offline")
     except wandb.errors.Error as error:

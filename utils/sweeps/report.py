@@ -167,6 +167,7 @@ def _draw_history(axis: Any, study: SweepStudy, done: Sequence[Any]) -> None:
     _scatter(axis, [t.number for t in done], done)
     axis.step([t.number for t in complete], bests, where="post", color="tab:orange", label="best")
     axis.set(xlabel="trial", ylabel=study.spec.metric.name, title="trials")
+    _mark_whole_numbers(axis)
     axis.legend(fontsize=8)
 
 
@@ -185,7 +186,16 @@ def _draw_slice(axis: Any, name: str, done: Sequence[Any], spec: SweepSpec) -> N
             axis.set_xscale("log")
             axis.xaxis.minorticks_off()
             axis.set_xlim(low / 1.2, high * 1.2)
+        elif all(isinstance(value, int) for value in settings):
+            _mark_whole_numbers(axis)
     axis.set(title=name)
+
+
+def _mark_whole_numbers(axis: Any) -> None:
+    """Let no tick of the horizontal axis stand between two whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def _scatter(axis: Any, places: Sequence[Any], done: Sequence[Any]) -> None:
