@@ -13,6 +13,7 @@ from utils.models.mlp import ACTIVATIONS
 from utils.world_models.dynamics import Dynamics
 from utils.world_models.latents import Latent
 from utils.world_models.layers import build_dense_stack, build_linear, build_norm
+from utils.world_models.observe_written_out import is_written_out, observe_written_out
 
 
 class State(NamedTuple):
@@ -163,6 +164,17 @@ class RSSM(nn.Module):
             is_first: (T, B) bool, an episode began there.
             noise: (T, B, ...) see `Latent.draw_noise`.
         """
+        if not is_written_out(self):
+            return self.observe_step_by_step(before, action, embedding, is_first, noise)
+        deter, stoch, parameters = observe_written_out(
+            self, before, action, embedding, is_first, noise
+        )
+        return Observed(State(deter, stoch), parameters, self.prior(deter))
+
+    def observe_step_by_step(
+        self, before: State, action: Tensor, embedding: Tensor, is_first: Tensor, noise: Tensor
+    ) -> Observed:
+        """Do what `observe` does as it is read: of any model, with gradients by autograd."""
         kept = (~is_first).to(embedding.dtype).unsqueeze(-1)
         action_features = self.dynamics.read_actions(action * kept)
         seen = self.posterior.read_embedding(embedding)
