@@ -18,6 +18,7 @@ AGENTS = {
     "sac": "agents.sac.sac_agent:SACAgent",
     "td3": "agents.td3.td3_agent:TD3Agent",
     "dreamer": "agents.dreamer.dreamer_agent:DreamerAgent",
+    "planet": "agents.planet.planet_agent:PlanetAgent",
 }
 
 

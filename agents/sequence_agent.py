@@ -22,7 +22,7 @@ from utils.dataloaders.sequence_source import SequenceSource
 from utils.optimization import build_optimizer
 from utils.policies.world_model_policy import Belief
 from utils.seeding import derive_seed
-from utils.world_models import Observed, State
+from utils.world_models import Observed, State, balanced_divergence
 
 
 class Sequences(NamedTuple):
@@ -182,6 +182,44 @@ class SequenceAgent(ReplayAgent):
             batch.before, batch.previous_action, embedding, batch.is_first, noise
         )
 
+    def model_losses(
+        self, batch: Sequences, observed: Observed, *, goes_on: Tensor
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """Return the scaled losses of the world model by name, () each, and what they tell.
+
+        Args:
+            batch: What was observed.
+            observed: What the model made of it.
+            goes_on: (T, B) what the probability of going on shall become, if the model tells it.
+        """
+        config, model = self.config, self.policy.world_model
+        features = observed.state.features
+        terms = model.decoder.loss(model.decoder(features), batch.observation)
+        terms["reward"] = config.reward_loss_scale * model.reward.loss(
+            model.reward(features), batch.reward
+        )
+        if model.goes_on is not None:
+            terms["continue"] = model.goes_on.loss(model.goes_on(features), goes_on)
+        latent = model.rssm.latent
+        dynamics, representation = balanced_divergence(
+            latent,
+            observed.posterior,
+            observed.prior,
+            free_nats=config.free_nats,
+            of_mean=config.free_nats_of_mean,
+        )
+        terms["dynamics"] = config.dynamics_scale * dynamics
+        terms["representation"] = config.representation_scale * representation
+        with torch.no_grad():
+            metrics = {
+                "train/world_model/divergence": latent.divergence(
+                    observed.posterior, observed.prior
+                ).mean(),
+                "train/world_model/prior_entropy": latent.entropy(observed.prior).mean(),
+                "train/world_model/posterior_entropy": latent.entropy(observed.posterior).mean(),
+            }
+        return {name: term.mean() for name, term in terms.items()}, metrics
+
     def reduced_precision(self) -> AbstractContextManager[Any]:
         """Return the context in which matrix products are made in the configured precision.
 
@@ -242,10 +280,9 @@ class SequenceAgent(ReplayAgent):
                 f"{config.timesteps_before_updates:,} timesteps before it learns on"
             )
         n_parameters = sum(p.numel() for p in self.policy.parameters())
-        lines.append(
-            f"model: {n_parameters:,} parameters, size {config.policy_kwargs.size}, "
-            f"{'bfloat16' if self.is_half else 'float32'}"
-        )
+        size = f"size {name}, " if (name := config.policy_kwargs.named_size) else ""
+        precision = "bfloat16" if self.is_half else "float32"
+        lines.append(f"model: {n_parameters:,} parameters, {size}{precision}")
         if config.timesteps_before_updates >= config.max_timesteps:
             lines.append(
                 f"note: nothing is learnt, for the run ends at timestep {config.max_timesteps:,}"

@@ -17,6 +17,7 @@ from utils.phases import UpdateBudget
 from utils.policies.world_model_policy import Belief
 from utils.rollouts.experience_collector import ExperienceCollector, Explorer
 from utils.seeding import derive_seed
+from utils.world_models import WorldModelSettings
 
 
 def build_sequence_source(
@@ -100,3 +101,9 @@ def memory_of(policy: Belief) -> Callable[[Tensor], Mapping[str, Tensor]]:
         return {"deter": belief.deter, "stoch": latent.pack(belief.stoch)}
 
     return fields
+
+
+def world_model_settings(config: WorldModelConfig) -> WorldModelSettings:
+    """Return the shape of the world model that a config asks for."""
+    names = WorldModelSettings.__dataclass_fields__
+    return WorldModelSettings(**{name: getattr(config.policy_kwargs, name) for name in names})

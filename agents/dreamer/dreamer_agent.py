@@ -28,9 +28,11 @@ from agents.dreamer.dreamer_losses import (
 )
 from agents.replay_agent import Learned, ReplayBatch
 from agents.sequence_agent import SequenceAgent, Sequences, SequencesLearned
+from agents.sequence_setup import world_model_settings
 from utils.config import DreamerConfig
 from utils.errors import ConfigError
 from utils.normalization.percentile_scale import PercentileScale
+from utils.optimization import set_gradients
 from utils.optimization.averaging import move_towards_
 from utils.policies.world_model_policy import WorldModelPolicy
 from utils.rollouts.world_model_exploration import WorldModelExplorer
@@ -41,8 +43,6 @@ from utils.world_models import (
     Observed,
     State,
     WorldModel,
-    WorldModelSettings,
-    balanced_divergence,
     build_scalar_head,
 )
 from utils.world_models.actions import ActionCode
@@ -131,13 +131,18 @@ class DreamerAgent(SequenceAgent):
 
     @override
     def learn_from_sequences(self, batch: Sequences) -> SequencesLearned:
-        policy = self.policy
+        config, policy = self.config, self.policy
         learns_model = "update_world_model" in self.hooks
         learns_controller = "update_controller" in self.hooks
         self.optimizers["all"].zero_grad(set_to_none=True)  # what has no part in it stays as it is
         with torch.set_grad_enabled(learns_model), self.reduced_precision():
             observed = self.observe(batch)
-            losses, metrics = self.model_losses(batch, observed) if learns_model else ({}, {})
+            losses, metrics = {}, {}
+            if learns_model:
+                goes_on = continue_target(
+                    batch.terminated, gamma=config.gamma, discounted=config.discounted_end
+                )
+                losses, metrics = self.model_losses(batch, observed, goes_on=goes_on)
         of_actor: Tensor | None = None
         if learns_controller:
             dream = self.dream(observed.state)
@@ -149,49 +154,14 @@ class DreamerAgent(SequenceAgent):
         parts = ([policy.world_model] if learns_model else []) + (
             [policy.critic] if learns_controller else []
         )
-        _set_gradients(sum(losses.values()), [p for part in parts for p in part.parameters()])
+        set_gradients(sum(losses.values()), [p for part in parts for p in part.parameters()])
         if of_actor is not None:
             metrics["train/loss/actor"] = of_actor.detach()
-            _set_gradients(of_actor, list(policy.actor.parameters()))
+            set_gradients(of_actor, list(policy.actor.parameters()))
         metrics |= self.step_groups(self.optimizers["all"])
         if learns_controller:
             self.follow_critic()
         return SequencesLearned(metrics, observed)
-
-    def model_losses(
-        self, batch: Sequences, observed: Observed
-    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """Return the scaled losses of the world model by name, () each, and what they tell."""
-        config, model = self.config, self.policy.world_model
-        features = observed.state.features
-        terms = model.decoder.loss(model.decoder(features), batch.observation)
-        terms["reward"] = config.reward_loss_scale * model.reward.loss(
-            model.reward(features), batch.reward
-        )
-        if model.goes_on is not None:
-            target = continue_target(
-                batch.terminated, gamma=config.gamma, discounted=config.discounted_end
-            )
-            terms["continue"] = model.goes_on.loss(model.goes_on(features), target)
-        latent = model.rssm.latent
-        dynamics, representation = balanced_divergence(
-            latent,
-            observed.posterior,
-            observed.prior,
-            free_nats=config.free_nats,
-            of_mean=config.free_nats_of_mean,
-        )
-        terms["dynamics"] = config.dynamics_scale * dynamics
-        terms["representation"] = config.representation_scale * representation
-        with torch.no_grad():
-            metrics = {
-                "train/world_model/divergence": latent.divergence(
-                    observed.posterior, observed.prior
-                ).mean(),
-                "train/world_model/prior_entropy": latent.entropy(observed.prior).mean(),
-                "train/world_model/posterior_entropy": latent.entropy(observed.posterior).mean(),
-            }
-        return {name: term.mean() for name, term in terms.items()}, metrics
 
     def dream(self, start: State) -> Dream:
         """Dream from every state that was observed, and value what was dreamt."""
@@ -301,16 +271,3 @@ class DreamerAgent(SequenceAgent):
         if self.critic_is_followed:
             rate = self.config.slow_critic_rate
             move_towards_(self.slow_critic, self.policy.critic, tau=rate)
-
-
-def world_model_settings(config: DreamerConfig) -> WorldModelSettings:
-    """Return the shape of the world model that a config asks for."""
-    names = WorldModelSettings.__dataclass_fields__
-    return WorldModelSettings(**{name: getattr(config.policy_kwargs, name) for name in names})
-
-
-def _set_gradients(loss: Tensor, parameters: list[Tensor]) -> None:
-    """Give parameters the gradient of a loss (), zeros where they have no part in it."""
-    gradients = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
-    for parameter, gradient in zip(parameters, gradients, strict=True):
-        parameter.grad = gradient

@@ -73,3 +73,10 @@ def clip_and_step(
         torch._foreach_mul_(gradients, scale)
     optimizer.step()
     return norms
+
+
+def set_gradients(loss: Tensor, parameters: list[Tensor]) -> None:
+    """Give parameters the gradient of a loss (), zeros where they have no part in it."""
+    gradients = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
+    for parameter, gradient in zip(parameters, gradients, strict=True):
+        parameter.grad = gradient

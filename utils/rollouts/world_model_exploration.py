@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from utils.models.captured_call import CapturedCall
-from utils.policies.world_model_policy import WorldModelPolicy
+from utils.policies.world_model_policy import Belief
 from utils.rollouts.experience_collector import Decision
 from utils.rollouts.stepper import Observation
 
@@ -17,7 +17,7 @@ class WorldModelExplorer:
     """Draws from the policy, and adds noise to continuous actions if asked to."""
 
     def __init__(
-        self, policy: WorldModelPolicy, *, seed: int, device: torch.device, noise: float = 0.0
+        self, policy: Belief, *, seed: int, device: torch.device, noise: float = 0.0
     ) -> None:
         """Bind a policy.
 

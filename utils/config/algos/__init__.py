@@ -3,6 +3,7 @@
 from utils.config.algos.dqn import DQNConfig
 from utils.config.algos.dreamer import DreamerConfig
 from utils.config.algos.off_policy import OffPolicyConfig
+from utils.config.algos.planet import PlanetConfig
 from utils.config.algos.ppo import PPOConfig
 from utils.config.algos.q_learning import QLearningConfig
 from utils.config.algos.random import RandomConfig
@@ -22,6 +23,7 @@ CONFIG_CLASSES: dict[str, type[Config]] = {
     "sac": SACConfig,
     "td3": TD3Config,
     "dreamer": DreamerConfig,
+    "planet": PlanetConfig,
 }
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "DreamerConfig",
     "OffPolicyConfig",
     "PPOConfig",
+    "PlanetConfig",
     "QLearningConfig",
     "REINFORCEConfig",
     "RandomConfig",

@@ -9,6 +9,7 @@ from annotated_types import Gt
 from pydantic import Field, model_validator
 
 from utils.config.algos.world_model import (
+    SIZES,
     WORLD_MODEL_EFFECT_RULES,
     ActingWorldModelKwargs,
     WorldModelConfig,
@@ -234,8 +235,10 @@ class DreamerConfig(WorldModelConfig):
             defaults.setdefault("agc", None)
         if "optimizer" in data and data["optimizer"] != defaults.get("optimizer"):
             defaults.pop("optimizer_kwargs", None)
-        kwargs = {**defaults.pop("policy_kwargs", {}), **(data.get("policy_kwargs") or {})}
-        return {**defaults, **data, "policy_kwargs": kwargs}
+        given = data.get("policy_kwargs") or {}
+        sizes = SIZES.get(given.get("size"), {})  # a size that is named is meant
+        shape = {k: v for k, v in defaults.pop("policy_kwargs", {}).items() if k not in sizes}
+        return {**defaults, **data, "policy_kwargs": {**shape, **given}}
 
     def find_inconsistencies(self) -> list[Problem]:
         """List what does not fit together in models, dreams and phases."""

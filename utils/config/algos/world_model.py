@@ -124,6 +124,12 @@ class WorldModelKwargs(BaseModel):
             return data
         return {**SIZES.get(data.get("size", "12M"), {}), **data}
 
+    @property
+    def named_size(self) -> str | None:
+        """The name of the size; None where the numbers are others."""
+        numbers = SIZES[self.size].items()
+        return self.size if all(getattr(self, k) == n for k, n in numbers) else None
+
 
 class ActingWorldModelKwargs(WorldModelKwargs):
     """The shape of a world model, an actor and a critic."""

@@ -1,0 +1,1 @@
+"""PlaNet: plans with a learnt model of the world."""

@@ -1,0 +1,161 @@
+"""A policy without an actor: it plans each action in the dreams of a world model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from typing_extensions import override
+
+from utils.planning import plan
+from utils.policies.actor_critic import Observation, PolicyStep
+from utils.policies.world_model_policy import Belief
+from utils.world_models import State, WorldModel
+from utils.world_models.actions import ActionCode
+
+_SEED = 0
+"""Of the candidates of a policy that draws nothing: the same for every action and every row."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlanningSettings:
+    """How far and how long it plans; see `utils.config.algos.planet`."""
+
+    horizon: int
+    n_iterations: int
+    n_candidates: int
+    n_elites: int
+    gamma: float
+
+
+class PlanningPolicy(Belief):
+    """Believes with a world model, and plans by the cross-entropy method.
+
+    Hafner et al. 2019, "Learning latent dynamics for planning from pixels", algorithm 2: candidates
+    of H actions are drawn from a normal distribution, dreamt, and valued by the sum of the mean
+    rewards; the best say what the next are drawn from. The first action of the last mean is done.
+
+    Actions lie in [-1, 1]; `choose` returns them so, `act` in the units of the environment.
+    """
+
+    def __init__(
+        self, world_model: WorldModel, code: ActionCode, settings: PlanningSettings
+    ) -> None:
+        """Hold the model and how to plan with it.
+
+        Args:
+            world_model: What it believes and dreams with.
+            code: Of the actions of a Box.
+            settings: Of the planner.
+        """
+        super().__init__(world_model, code)
+        assert code.is_continuous, code
+        self.settings = settings
+
+    @override
+    def choose(
+        self,
+        observation: Observation,
+        *,
+        generator: torch.Generator | None,
+        deterministic: bool,
+        mask: Tensor | None,
+        state: Tensor | None,
+    ) -> tuple[Tensor, State, Tensor]:
+        """Return planned actions (B, A), what is believed, and what each plan promises, (B,).
+
+        Deterministic means the likeliest latents, and the same candidates at every step.
+        """
+        assert mask is None, "a world model knows no masks"
+        assert state is not None, "a policy with a memory needs its state"
+        noise = None if deterministic else self.latent_noise(len(state), generator)
+        belief = self.take_in(observation, state, noise)
+        device = state.device
+        if deterministic:
+            generator = torch.Generator(device=device)
+            generator.manual_seed(_SEED)
+        settings = self.settings
+        planned = plan(
+            lambda actions: self.returns_of(
+                belief, actions, generator=None if deterministic else generator
+            ),
+            shape=(settings.horizon, len(state), self.code.width),
+            n_iterations=settings.n_iterations,
+            n_candidates=settings.n_candidates,
+            n_elites=settings.n_elites,
+            generator=generator,
+            device=device,
+        )
+        return planned[0], belief, self.returns_of(belief, planned.unsqueeze(2))[:, 0]
+
+    def returns_of(
+        self, belief: State, actions: Tensor, *, generator: torch.Generator | None = None
+    ) -> Tensor:
+        """Dream what sequences of actions lead to, and sum up the mean rewards, (B, K).
+
+        ``sum_t gamma^t c_1 ... c_t r_t+1``, c being the probabilities of going on; 1 without a head
+        for it.
+
+        Args:
+            belief: (B, ...) where the dreams begin.
+            actions: (H, B, K, A) in [-1, 1].
+            generator: Draws the latents; None for the likeliest.
+        """
+        model, (n_rows, n_candidates) = self.world_model, actions.shape[1:3]
+        n_dreams = n_rows * n_candidates
+        state = State(*(part.repeat_interleave(n_candidates, dim=0) for part in belief))
+        features = []
+        for action in actions.flatten(1, 2):
+            noise = None if generator is None else self.latent_noise(n_dreams, generator)
+            state = model.rssm.imagine_step(state, action, noise)
+            features.append(state.features)
+        reached = torch.stack(features)
+        reward = model.reward.mean(model.reward(reached))
+        weight = torch.full_like(reward, self.settings.gamma)
+        if model.goes_on is not None:
+            weight = weight * model.goes_on.probability(model.goes_on(reached))
+        weight = torch.cat([torch.ones_like(weight[:1]), weight[:-1].cumprod(dim=0)])
+        return (weight * reward).sum(dim=0).view(n_rows, n_candidates)
+
+    def act(
+        self,
+        observation: Observation,
+        *,
+        generator: torch.Generator | None = None,
+        deterministic: bool = False,
+        mask: Tensor | None = None,
+        state: Tensor | None = None,
+    ) -> PolicyStep:
+        """Plan an action for each row; see `ActorCritic.act`.
+
+        The value is what the plan promises until its horizon. A plan has no density: the
+        log-density is 0.
+        """
+        drawn, belief, value = self.choose(
+            observation, generator=generator, deterministic=deterministic, mask=mask, state=state
+        )
+        memory = self.join(belief, self.code.encode(drawn))
+        return PolicyStep(self.code.to_env(drawn), torch.zeros_like(value), value, memory)
+
+    def explain(
+        self, observation: Observation, *, mask: Tensor | None = None, state: Tensor | None = None
+    ) -> dict[str, Tensor]:
+        """Return what a choice rests on: the planned action and what the plan promises."""
+        drawn, _, value = self.choose(
+            observation, generator=None, deterministic=True, mask=mask, state=state
+        )
+        return {"action_planned": drawn, "value": value}
+
+    def export_outputs(
+        self, observation: Observation, *, mask: Tensor | None = None, state: Tensor | None = None
+    ) -> dict[str, Tensor]:
+        """Return all that an exported policy tells of each row; see `Policy`."""
+        drawn, belief, value = self.choose(
+            observation, generator=None, deterministic=True, mask=mask, state=state
+        )
+        return {
+            "action": self.code.to_env(drawn),
+            "value": value,
+            "state": self.join(belief, self.code.encode(drawn)),
+        }
