@@ -49,7 +49,7 @@ class ObservationReader:
         names = [
             name
             for key, space, n_frames in self._numbers
-            for name in _name_numbers(
+            for name in name_numbers(
                 key, space, n_frames, labels if len(self._numbers) == 1 else ()
             )
         ]
@@ -120,7 +120,15 @@ def _frame_names(n_frames: int) -> list[str]:
     return ["now" if k == 0 else f"{k} before" for k in range(n_frames - 1, -1, -1)]
 
 
-def _name_numbers(key: str, space: gym.Space, n_frames: int, labels: Sequence[str]) -> list[str]:
+def name_numbers(key: str, space: gym.Space, n_frames: int, labels: Sequence[str]) -> list[str]:
+    """Name the numbers of one part of an observation.
+
+    Args:
+        key: Of the part; "" where it is the whole.
+        space: With all stacked frames.
+        n_frames: How many.
+        labels: As the config names those of one frame; others than there are stay out.
+    """
     size = math.prod(space.shape)
     per_frame = size // n_frames
     if len(labels) == per_frame:

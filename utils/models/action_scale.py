@@ -49,3 +49,8 @@ class ActionScale(nn.Module):
         """Map (B, A) or (B, *shape) in [-1, 1] to (B, *shape) in the environment's units."""
         shaped = action.reshape(action.shape[0], *self.shape)
         return self.low + (shaped + 1.0) * self.half_span
+
+    def from_env(self, action: Tensor) -> Tensor:
+        """Undo `to_env`: map (B, *shape) in the environment's units to (B, A) in [-1, 1]."""
+        span = torch.where(self.half_span > 0.0, self.half_span, 1.0)
+        return ((action - self.low) / span - 1.0).flatten(1).clamp(-1.0, 1.0)

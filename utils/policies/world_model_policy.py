@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 from utils.normalization import ObservationNormalizer
 from utils.policies.actor_critic import Observation, PolicyStep
 from utils.world_models import Head, ScalarHead, State, WorldModel
 from utils.world_models.actions import ActionCode
+from utils.world_models.dreaming import Choose
 
 
 class Belief(nn.Module):
@@ -49,6 +52,18 @@ class Belief(nn.Module):
         """Return state and encoded action as rows (B, state_dim)."""
         return torch.cat([state.deter.float(), state.stoch.float(), action], dim=-1)
 
+    def choose(
+        self,
+        observation: Observation,
+        *,
+        generator: torch.Generator | None,
+        deterministic: bool,
+        mask: Tensor | None,
+        state: Tensor | None,
+    ) -> tuple[Tensor, State, Any]:
+        """Return drawn actions, what is believed, and what the choice rests on; see `act`."""
+        raise NotImplementedError
+
     def take_in(self, observation: Observation, state: Tensor, noise: Tensor | None) -> State:
         """Return what is believed once an observation (B, ...) was seen.
 
@@ -71,6 +86,20 @@ class Belief(nn.Module):
 
     def action_std(self) -> float | None:
         """Return None: deviations depend on the state."""
+        return None
+
+    def choose_in_dreams(self, generator: torch.Generator | None) -> Choose | None:
+        """Return how it acts where nothing is seen; None where it does not.
+
+        Args:
+            generator: Draws the actions; None takes the likeliest ones.
+        """
+        del generator
+        return None
+
+    def value_of(self, state: State) -> Tensor | None:
+        """Return what states (B, ...) are worth to it, (B,); None where it has no critic."""
+        del state
         return None
 
 
@@ -121,6 +150,7 @@ class WorldModelPolicy(Belief):
             self.join(belief, self.code.encode(drawn)),
         )
 
+    @override
     def choose(
         self,
         observation: Observation,
@@ -140,6 +170,24 @@ class WorldModelPolicy(Belief):
         if deterministic:
             return distribution.mode(parameters), belief, parameters
         return distribution.sample(parameters, generator), belief, parameters
+
+    @override
+    def choose_in_dreams(self, generator: torch.Generator | None) -> Choose:
+        def choose(state: State, step: int) -> tuple[Tensor, Tensor]:
+            del step
+            parameters = self.code.parameters_of(self.actor(state.features))
+            distribution = self.code.distribution
+            if generator is None:
+                action = distribution.mode(parameters)
+            else:
+                action = distribution.sample(parameters, generator)
+            return action, self.code.encode(action)
+
+        return choose
+
+    @override
+    def value_of(self, state: State) -> Tensor:
+        return self.critic.mean(self.critic(state.features))
 
     def explain(
         self, observation: Observation, *, mask: Tensor | None = None, state: Tensor | None = None

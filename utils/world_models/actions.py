@@ -81,6 +81,10 @@ class ActionCode(nn.Module):
             return action
         return self.scale.to_env(action.clamp(-1.0, 1.0))
 
+    def from_env(self, action: Tensor) -> Tensor:
+        """Undo `to_env`: return actions (B, ...) as they are drawn; a Box flat."""
+        return action if self.scale is None else self.scale.from_env(action)
+
     def draw_evenly(self, n: int, generator: torch.Generator) -> Tensor:
         """Draw n actions without preference."""
         device = generator.device

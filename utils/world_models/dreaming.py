@@ -32,6 +32,7 @@ class Reading(NamedTuple):
     """What a model reads off states (T, ...)."""
 
     decoded: Decoded
+    """Without pictures where none were asked for."""
     numbers: Tensor | None
     """(T, width) of what is no picture, in its own units; choices as probabilities."""
     reward: Tensor
@@ -126,17 +127,27 @@ def repeat_actions(encoded: Tensor) -> Choose:
 
 
 @torch.no_grad()
-def read_states(model: WorldModel, state: State) -> Reading:
-    """Return what a model sees, is paid and expects in states (T, ...)."""
-    parts = [_read(model, features) for features in state.features.split(_ROWS_AT_ONCE)]
+def read_states(model: WorldModel, state: State, *, has_pictures: bool = True) -> Reading:
+    """Return what a model sees, is paid and expects in states (T, ...).
+
+    Args:
+        model: The world model.
+        state: (T, ...)
+        has_pictures: Decode pictures too, which takes longer than all the rest.
+    """
+    parts = [_read(model, rows, has_pictures) for rows in state.features.split(_ROWS_AT_ONCE)]
     return parts[0] if len(parts) == 1 else _join(parts)
 
 
-def _read(model: WorldModel, features: Tensor) -> Reading:
-    decoded = model.decoder(features)
+def _read(model: WorldModel, features: Tensor, has_pictures: bool) -> Reading:
+    decoder = model.decoder
+    if has_pictures:
+        decoded = decoder(features)
+    else:
+        decoded = Decoded([], None if decoder.vector is None else decoder.vector(features))
     return Reading(
         decoded,
-        model.decoder.numbers(decoded),
+        decoder.numbers(decoded),
         model.reward.mean(model.reward(features)),
         None if model.goes_on is None else model.goes_on.probability(model.goes_on(features)),
     )

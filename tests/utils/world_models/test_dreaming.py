@@ -127,6 +127,9 @@ def test_what_is_read_off_states_is_what_the_heads_say(monkeypatch, rows):
         torch.testing.assert_close(reading.reward, model.reward.mean(model.reward(features)))
         logit = model.goes_on(features).squeeze(-1)
         torch.testing.assert_close(reading.goes_on, logit.sigmoid())
+    quick = read_states(model, beliefs.state, has_pictures=False)
+    assert quick.decoded.pictures == []
+    torch.testing.assert_close(quick.numbers, reading.numbers)
     assert reading.decoded.pictures[0].shape == (N_STEPS + 1, 3, 64, 64)
     # Two speeds and two lamps, then the choices of gear and knobs as probabilities.
     assert reading.numbers.shape == (N_STEPS + 1, 2 + 2 + 3 + 2 + 3)
