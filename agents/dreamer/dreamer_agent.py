@@ -92,7 +92,13 @@ class DreamerAgent(SequenceAgent):
             model,
             code,
             partial(Head, n_layers=kwargs.actor_layers, scale=0.01, **kinds),
-            partial(build_scalar_head, kwargs.numbers, n_layers=kwargs.critic_layers, **kinds),
+            partial(
+                build_scalar_head,
+                kwargs.numbers,
+                n_bins=kwargs.bins,
+                n_layers=kwargs.critic_layers,
+                **kinds,
+            ),
         )
 
     @override

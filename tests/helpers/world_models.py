@@ -33,6 +33,7 @@ def small_settings(**changes: object) -> WorldModelSettings:
         "reward_layers": 1,
         "continue_layers": 1,
         "numbers": "two_hot",
+        "bins": 255,
         "norm": "rms",
         "activation": "silu",
     }

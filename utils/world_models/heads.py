@@ -11,8 +11,8 @@ from torch.nn import functional as F
 from utils.distributions.two_hot import exponential_bins, two_hot_loss, two_hot_mean
 from utils.world_models.layers import build_dense_stack, build_linear, widen
 
-N_BINS = 255
 _LIMIT = 20.0
+"""Symmetric logarithm of the last bin."""
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -55,17 +55,17 @@ class Head(nn.Module):
 
 
 class TwoHotHead(Head):
-    """A number as a distribution over 255 bins; says 0 at first."""
+    """A number as a distribution over bins; says 0 at first."""
 
     bins: Tensor
 
-    def __init__(self, input_dim: int, **kwargs: object) -> None:
-        """Build the layers; see `Head`."""
-        super().__init__(input_dim, N_BINS, scale=0.0, **kwargs)  # type: ignore[arg-type]
-        self.register_buffer("bins", exponential_bins(N_BINS, limit=_LIMIT), persistent=False)
+    def __init__(self, input_dim: int, *, n_bins: int = 255, **kwargs: object) -> None:
+        """Build the layers; see `Head`. `n_bins` is odd."""
+        super().__init__(input_dim, n_bins, scale=0.0, **kwargs)  # type: ignore[arg-type]
+        self.register_buffer("bins", exponential_bins(n_bins, limit=_LIMIT), persistent=False)
 
     def mean(self, output: Tensor) -> Tensor:
-        """Return the number that outputs (..., 255) stand for, (...)."""
+        """Return the number that outputs (..., n_bins) stand for, (...)."""
         return two_hot_mean(output, self.bins)
 
     def loss(self, output: Tensor, target: Tensor) -> Tensor:
@@ -109,6 +109,11 @@ class ContinueHead(Head):
         return F.binary_cross_entropy_with_logits(output.squeeze(-1), target, reduction="none")
 
 
-def build_scalar_head(kind: str, input_dim: int, **kwargs: object) -> ScalarHead:
-    """Build the head of a number: "two_hot" or "normal"."""
-    return {"two_hot": TwoHotHead, "normal": NormalHead}[kind](input_dim, **kwargs)
+def build_scalar_head(
+    kind: str, input_dim: int, *, n_bins: int = 255, **kwargs: object
+) -> ScalarHead:
+    """Build the head of a number: "two_hot", over `n_bins`, or "normal"."""
+    if kind == "two_hot":
+        return TwoHotHead(input_dim, n_bins=n_bins, **kwargs)
+    assert kind == "normal", kind
+    return NormalHead(input_dim, **kwargs)

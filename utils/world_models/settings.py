@@ -30,5 +30,6 @@ class WorldModelSettings:
     reward_layers: int
     continue_layers: int
     numbers: Literal["two_hot", "normal"]
+    bins: int
     norm: Literal["rms", "layer", "none"]
     activation: str

@@ -46,6 +46,7 @@ class WorldModel(nn.Module):
         self.reward = build_scalar_head(
             settings.numbers,
             n_features,
+            n_bins=settings.bins,
             width=settings.units,
             n_layers=settings.reward_layers,
             **kinds,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal
 
-from annotated_types import Gt, Le, Lt
+from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel, Field, model_validator
 
 from utils.config.algos.replay import REPLAY_EFFECT_RULES, ReplayConfig
@@ -110,6 +110,9 @@ class WorldModelKwargs(BaseModel):
         default="two_hot",
         description="Rewards and values as distributions over bins, or by squared errors.",
     )
+    bins: Annotated[PositiveInteger, Ge(3), Le(1023)] = Field(
+        default=255, description="Bins of two_hot numbers, odd, 3 to 1023."
+    )
     norm: Literal["rms", "layer", "none"] = Field(
         default="rms", description="Norm of every layer's outputs."
     )
@@ -157,6 +160,12 @@ WORLD_MODEL_EFFECT_RULES = (
         switches=("policy_kwargs.latent",),
         is_off=lambda config: config.policy_kwargs.latent != "categorical",
         reason="policy_kwargs.latent is gaussian",
+    ),
+    EffectRule(
+        options=("policy_kwargs.bins",),
+        switches=("policy_kwargs.numbers",),
+        is_off=lambda config: config.policy_kwargs.numbers != "two_hot",
+        reason="policy_kwargs.numbers is normal",
     ),
     EffectRule(
         options=("policy_kwargs.min_std",),
@@ -271,6 +280,9 @@ class WorldModelConfig(ReplayConfig):
             )
             problems.append(Problem(("buffer_steps", "batch_size", "sequence_length"), message))
         kwargs = self.policy_kwargs
+        if kwargs.numbers == "two_hot" and kwargs.bins % 2 == 0:
+            message = f"policy_kwargs.bins {kwargs.bins} must be odd: one of them is for 0"
+            problems.append(Problem(("policy_kwargs.bins",), message))
         if kwargs.dynamics == "block_gru" and kwargs.deter % kwargs.blocks:
             message = (
                 f"policy_kwargs.deter {kwargs.deter} must be a multiple of policy_kwargs.blocks "
