@@ -215,6 +215,7 @@ ENTRIES = (
     Entry("HalfCheetah-v5:sac", 3, 9500.0, (Published("RL Zoo", 9535.0, 100.0, "1M"),)),
     Entry("Hopper-v5:sac", 3, 2400.0, (Published("RL Zoo", 2326.0, 1130.0, "1M"),)),
     Entry("Pendulum-v1:td3", 3, -170.0, (Published("RL Zoo", -151.9, 90.2, "20k"),)),
+    Entry("CartPole-v1:dreamer", 3, 300.0),
     Entry("FrozenLake-v1:q_learning", 3, 0.7),
     Entry("Taxi-v4:q_learning", 3, 7.0),
     *map(_floor, ("CartPole-v1", "Acrobot-v1", "MountainCar-v0", "LunarLander-v3")),
