@@ -1,55 +1,79 @@
-"""The cross-entropy method for sequences of actions, many problems at once."""
+"""The cross-entropy method: draw plans, keep the best, draw again around what those agree on."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
+from utils.planning.plan import Bounds, Evaluate, Plan, draw_candidates, pick_candidates
 
-def plan(
-    evaluate: Callable[[Tensor], Tensor],
+_LEAST_VARIANCE = 1e-6
+
+
+@torch.no_grad()
+def plan_by_elites(
+    evaluate: Evaluate,
+    start: Plan,
+    bounds: Bounds,
     *,
-    shape: tuple[int, int, int],
-    n_iterations: int,
     n_candidates: int,
     n_elites: int,
-    generator: torch.Generator | None,
-    device: torch.device,
-) -> Tensor:
-    """Search for the sequences of actions in [-1, 1] that are worth most, (H, N, A).
+    n_iterations: int,
+    generator: torch.Generator,
+) -> tuple[Plan, Tensor]:
+    """Improve plans of N environments at once.
 
-    Hafner et al. 2019, "Learning latent dynamics for planning from pixels", algorithm 2: candidates
-    are drawn from a normal distribution, at first of mean 0 and deviation 1, and cut off at -1 and
-    1; the mean and the deviation of the best of them are those of the next. Every problem has
-    a distribution of its own, and all have the same noise, so that what is planned for one does not
-    depend on how many others there are.
+    Hafner et al. 2019, "Learning latent dynamics for planning from pixels", algorithm 2. Shapes
+    depend on no data and nothing is read back, so that a CUDA graph can capture all of it.
 
     Args:
-        evaluate: Actions (H, N, K, A) -> what each sequence is worth, (N, K).
-        shape: Steps (H), problems (N), and numbers of an action (A).
-        n_iterations: Times that candidates are drawn, >= 1.
-        n_candidates: Sequences that are tried each time (K).
-        n_elites: The best of them that count, fewer than K.
-        generator: Of the candidates, on `device`; torch's global one if None.
-        device: Where to plan.
+        evaluate: The model: sequences of actions -> the returns they promise.
+        start: See `first_plan` and `shift_plan`.
+        bounds: Of actions.
+        n_candidates: Plans drawn in each iteration, for each environment (K).
+        n_elites: How many of them the next ones are drawn after, 1 to K.
+        n_iterations: How often, >= 1.
+        generator: Draws the plans; on the device of `start`.
 
     Returns:
-        The last mean.
+        The plans, and the mean return of the last elites (N,).
     """
-    horizon, n, width = shape
     assert n_iterations >= 1, n_iterations
-    assert 1 <= n_elites < n_candidates, (n_elites, n_candidates)
-    mean = torch.zeros((horizon, n, 1, width), device=device)
-    std = torch.ones_like(mean)
+    n_steps, n, size = start.mean.shape
+    plan, promised = start, start.mean.new_zeros(n)
     for _ in range(n_iterations):
-        noise = torch.randn((horizon, 1, n_candidates, width), generator=generator, device=device)
-        actions = torch.addcmul(mean, std, noise).clamp(-1.0, 1.0)
-        worth = evaluate(actions)
-        assert worth.shape == (n, n_candidates), (worth.shape, n, n_candidates)
-        best = worth.topk(n_elites, dim=1).indices.view(1, n, n_elites, 1)
-        elites = actions.gather(2, best.expand(horizon, n, n_elites, width))
-        mean = elites.mean(dim=2, keepdim=True)
-        std = elites.std(dim=2, keepdim=True, correction=0)
-    return mean.squeeze(2)
+        noise = torch.randn(
+            (n_steps, n, n_candidates, size), generator=generator, device=start.mean.device
+        )
+        plan, promised = follow_elites(evaluate, plan, noise, bounds, n_elites=n_elites)
+    return plan, promised
+
+
+def follow_elites(
+    evaluate: Evaluate, plan: Plan, noise: Tensor, bounds: Bounds, *, n_elites: int
+) -> tuple[Plan, Tensor]:
+    """Make one iteration: mean and deviation of the candidates with the highest returns.
+
+    Differs: a return that is no number counts as the lowest; and the deviation is the standard one
+    and never 0, as in the authors' code, where the algorithm as printed has the mean absolute one.
+
+    Args:
+        evaluate: See `plan_by_elites`.
+        plan: What candidates are drawn from.
+        noise: (H, N, K, A) of a standard normal distribution.
+        bounds: Of actions.
+        n_elites: How many candidates count, 1 to K.
+
+    Returns:
+        The next plan, and the mean return of the elites (N,).
+    """
+    n, n_candidates = noise.shape[1:3]
+    assert 1 <= n_elites <= n_candidates, (n_elites, n_candidates)
+    candidates = draw_candidates(plan, noise, bounds)
+    returns = evaluate(candidates)
+    assert returns.shape == (n, n_candidates), (returns.shape, noise.shape)
+    returns = torch.nan_to_num(returns.float(), nan=-torch.inf, posinf=torch.inf, neginf=-torch.inf)
+    best = returns.topk(n_elites, dim=1, sorted=False)
+    elites = pick_candidates(candidates, best.indices)
+    variance, mean = torch.var_mean(elites, dim=2, correction=0)
+    return Plan(mean, (variance + _LEAST_VARIANCE).sqrt()), best.values.mean(dim=1)
