@@ -22,6 +22,7 @@ def why_not_captured(agent: SequenceAgent) -> str | None:
     reasons = {
         f"device is {agent.compute_device.type}": agent.compute_device.type != "cuda",
         "frames are stacked": config.frame_stack > 1,
+        "replay is prioritised": agent.source.buffer.priorities is not None,
         f"optimizer is {config.optimizer}": config.optimizer
         not in (*CAPTURABLE_OPTIMIZERS, "LaProp"),
         "optimizer_kwargs are set": bool(set(config.optimizer_kwargs) & {"foreach", "fused"}),
@@ -58,7 +59,7 @@ class SequenceUpdate:
         agent = self._agent
         source = agent.source
         names = source.buffer.draw(source.plan.pace.batch_size, generator=source.generator)
-        located = source.buffer.locate(names, n_context=agent.config.replay_context)
+        located = source.buffer.locate(names, n_context=agent.config.rows_of_context)
         self._located.copy_(torch.from_numpy(located))
         self.rates.copy_(torch.tensor([agent.rate_of(group) for group in self._groups]))
 
@@ -69,12 +70,11 @@ class SequenceUpdate:
     def run(self) -> tuple[tuple[str, ...], Tensor]:
         """Carry it out; returns metric keys and (n_keys,) values."""
         agent, buffer = self._agent, self._agent.source.buffer
-        metrics, observed = agent.learn_from_sequences(
-            agent.prepare(buffer.gather_located(self._located))
-        )
-        n = agent.config.replay_context
-        if n:
-            buffer.write_located(self._located[1, :, n:], agent.fields_of(observed.state))
+        learned = agent.learn_from_sequences(agent.prepare(buffer.gather_located(self._located)))
+        if learned.memory:
+            n = agent.config.rows_of_context
+            buffer.write_located(self._located[1, :, n:], learned.memory)
+        metrics = learned.metrics
         return tuple(metrics), torch.stack([value.float() for value in metrics.values()])
 
     @contextmanager

@@ -6,10 +6,10 @@ import torch
 from gymnasium.vector import VectorEnv
 
 from utils.buffers import Place, Priorities, TransitionBuffer, TransitionLayout
-from utils.config import OffPolicyConfig
+from utils.config import OffPolicyConfig, ReplayConfig
 from utils.dataloaders import ReplayPace, ReplayPlan, ReplaySource
 from utils.dataloaders.replay_source import stored_space
-from utils.phases import COLLECT, PhaseScheduler, PhaseSpec, UpdateBudget
+from utils.phases import PhaseScheduler, UpdateBudget
 from utils.policies import Policy
 from utils.rollouts.experience_collector import ExperienceCollector, Explorer
 from utils.seeding import derive_seed
@@ -60,10 +60,9 @@ def build_replay_source(
     )
 
 
-def build_phase_scheduler(config: OffPolicyConfig) -> PhaseScheduler:
-    """Return the phases of a config; without any, one that collects and learns to the end."""
-    plain = PhaseSpec(name="learn", type="online", hooks=(COLLECT, *config.UPDATE_HOOKS))
-    return PhaseScheduler([phase.spec() for phase in config.phases] or [plain])
+def build_phase_scheduler(config: ReplayConfig) -> PhaseScheduler:
+    """Return the phases of a config at their beginning."""
+    return PhaseScheduler(config.phase_specs)
 
 
 def build_transition_buffer(

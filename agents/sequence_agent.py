@@ -49,8 +49,10 @@ class SequencesLearned(NamedTuple):
 
     metrics: dict[str, Tensor]
     """Metric key -> detached scalar; the same keys for the same hooks."""
-    observed: Observed
-    """What the model made of the batch: it is remembered for the next time."""
+    memory: dict[str, Tensor]
+    """Fields of the buffer -> (B, T, ...) what is remembered of the batch for the next time."""
+    error: Tensor | None = None
+    """(B,) how wrong the learner was, the priority from now on; None keeps priorities."""
 
 
 class SequenceAgent(ReplayAgent):
@@ -110,14 +112,17 @@ class SequenceAgent(ReplayAgent):
 
     @override
     def make_updates_one_by_one(self, n_updates: int) -> None:
-        buffer, n_context = self.source.buffer, self.config.replay_context
+        buffer, n_context = self.source.buffer, self.config.rows_of_context
+        beta = self.hyperparameters.get("importance_exponent")
         for _ in range(n_updates):
-            batch = self.source.sample()
+            batch = self.source.sample(beta=beta)
             self.set_rates()
-            metrics, observed = self.learn_from_sequences(self.prepare(batch))
-            if n_context:
-                buffer.write_state(batch.index[:, n_context:], self.fields_of(observed.state))
-            self.log.add(metrics)
+            learned = self.learn_from_sequences(self.prepare(batch))
+            if learned.memory:
+                buffer.write_state(batch.index[:, n_context:], learned.memory)
+            if learned.error is not None:
+                buffer.update_priorities(batch.index[:, 0], learned.error)
+            self.log.add(learned.metrics)
             self.count_update()
 
     @property
@@ -135,10 +140,13 @@ class SequenceAgent(ReplayAgent):
         """Return the learning rate of a group of parameters for the update that comes."""
         n_warm, base = self.config.lr_warmup_updates, group["base_lr"]
         rate = self.hyperparameters["policy_lr"] if base is None else base
-        return rate * (min(1.0, (self.n_learnt + 1) / n_warm) if n_warm else 1.0)
+        warmth = min(1.0, (self.n_learnt + 1) / n_warm) if n_warm else 1.0
+        return rate * group["rate_scale"] * warmth
 
     def fields_of(self, state: State) -> dict[str, Tensor]:
-        """Return states (T, B, ...) as the buffer holds them, (B, T, ...)."""
+        """Return states (T, B, ...) as the buffer holds them, (B, T, ...); none without context."""
+        if not self.config.rows_of_context:
+            return {}
         latent = self.policy.world_model.rssm.latent
         deter, stoch = state.deter.detach(), latent.pack(state.stoch.detach())
         return {"deter": deter.transpose(0, 1), "stoch": stoch.transpose(0, 1)}
@@ -243,7 +251,12 @@ class SequenceAgent(ReplayAgent):
         if config.optimizer == "LaProp":
             kwargs["agc"] = config.agc
         parameters = [
-            {"params": list(module.parameters()), "base_lr": rate, "name": name}
+            {
+                "params": list(module.parameters()),
+                "base_lr": rate,
+                "rate_scale": 1.0,
+                "name": name,
+            }
             for name, (module, rate) in groups.items()
         ]
         rate = self.hyperparameters["policy_lr"]
@@ -267,11 +280,11 @@ class SequenceAgent(ReplayAgent):
     @override
     def describe_learning(self) -> list[str]:
         config, buffer = self.config, self.source.buffer
-        length, size = config.sequence_length, config.batch_size
+        length = config.rows_of_sequence - config.rows_of_context
         lines = [
             f"replay: {buffer.capacity:,} steps ({buffer.nbytes_declared / 2**20:,.1f} MiB), "
-            f"{config.train_ratio:g} replayed for each timestep: an update of {size} x {length} "
-            f"for every {float(1 / config.exact_replay_ratio):g} timesteps, from timestep "
+            f"an update of {config.batch_size} x {length} for every "
+            f"{float(1 / config.exact_replay_ratio):g} timesteps, from timestep "
             f"{config.timesteps_before_updates:,} on"
         ]
         if not config.save_replay:

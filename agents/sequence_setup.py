@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
 import torch
 from gymnasium.vector import VectorEnv
 from torch import Tensor
 
 from agents.replay_setup import build_phase_scheduler
-from utils.buffers import Place, SequenceBuffer, SequenceLayout, StateField
-from utils.config import WorldModelConfig
+from utils.buffers import Place, Priorities, SequenceBuffer, SequenceLayout, StateField
+from utils.config import SequenceConfig, WorldModelConfig
 from utils.dataloaders import ReplayPace, ReplayPlan
 from utils.dataloaders.sequence_source import SequenceSource
 from utils.phases import UpdateBudget
-from utils.policies.world_model_policy import Belief
-from utils.rollouts.experience_collector import ExperienceCollector, Explorer
+from utils.rollouts.experience_collector import ExperienceCollector, Explorer, Step
 from utils.seeding import derive_seed
 from utils.world_models import WorldModelSettings
+from utils.world_models.actions import ActionCode
+
+
+class RememberingPolicy(Protocol):
+    """What buffers and sources of sequences need to know of a policy."""
+
+    code: ActionCode
+
+    def kept_fields(self, device: torch.device) -> dict[str, StateField]:
+        """Return what of its memory a buffer keeps of every step, by name."""
+
+    def keep(self, state: Tensor) -> Mapping[str, Tensor]:
+        """Return these fields, (N, ...) each, of rows of memory (N, state_dim)."""
 
 
 def build_sequence_source(
-    config: WorldModelConfig,
+    config: SequenceConfig,
     env: VectorEnv,
-    policy: Belief,
+    policy: RememberingPolicy,
     explorer: Explorer,
     device: torch.device,
+    *,
+    on_step: Callable[[Step], object] | None = None,
 ) -> SequenceSource:
     """Build collector, buffer, plan and source of the training environments.
 
@@ -35,6 +50,7 @@ def build_sequence_source(
         policy: What the explorer chooses with.
         explorer: Chooses actions while collecting.
         device: Where the policy lives.
+        on_step: Is shown every vector step before it is stored.
     """
     collector = ExperienceCollector(env, policy, explorer, device=device)
     buffer = build_sequence_buffer(config, env, policy, place=Place(device=device))
@@ -60,47 +76,37 @@ def build_sequence_source(
         plan,
         seed=derive_seed(config.seed, "replay"),
         reward_scale=config.reward_scale,
-        memory_of=memory_of(policy),
+        memory_of=policy.keep,
+        on_step=on_step,
     )
 
 
 def build_sequence_buffer(
-    config: WorldModelConfig, env: VectorEnv, policy: Belief, *, place: Place
+    config: SequenceConfig, env: VectorEnv, policy: RememberingPolicy, *, place: Place
 ) -> SequenceBuffer:
     """Allocate the buffer of the sequences of `env`.
 
     Raises:
         ConfigError: There is no room for it.
     """
-    rssm = policy.world_model.rssm
-    deter_dtype = torch.float32 if place.device.type == "cpu" else torch.bfloat16
+    alpha = config.priority_power
     layout = SequenceLayout(
         capacity=config.buffer_steps,
         n_envs=env.num_envs,
         observation_space=env.single_observation_space,
         action_space=policy.code.stored_space,
         sequence_length=config.rows_of_sequence,
-        crosses_episodes=True,
+        crosses_episodes=config.CROSSES_EPISODES,
         frame_stack=config.frame_stack,
-        state={
-            "deter": StateField((rssm.deter,), deter_dtype),
-            "stoch": StateField((rssm.latent.stored_width,), rssm.latent.stored_dtype),
-        },
+        state=policy.kept_fields(place.device),
+        priorities=None if alpha is None else Priorities(alpha=alpha),
     )
     return SequenceBuffer(
-        layout, newest_first=config.newest_first, n_context=config.replay_context, place=place
+        layout,
+        newest_first=config.serves_newest_first,
+        n_context=config.rows_of_context,
+        place=place,
     )
-
-
-def memory_of(policy: Belief) -> Callable[[Tensor], Mapping[str, Tensor]]:
-    """Return the function from rows of memory (N, state_dim) to the fields of the buffer."""
-    latent = policy.world_model.rssm.latent
-
-    def fields(state: Tensor) -> Mapping[str, Tensor]:
-        belief, _ = policy.split(state)
-        return {"deter": belief.deter, "stoch": latent.pack(belief.stoch)}
-
-    return fields
 
 
 def world_model_settings(config: WorldModelConfig) -> WorldModelSettings:

@@ -167,7 +167,7 @@ class DreamerAgent(SequenceAgent):
         metrics |= self.step_groups(self.optimizers["all"])
         if learns_controller:
             self.follow_critic()
-        return SequencesLearned(metrics, observed)
+        return SequencesLearned(metrics, self.fields_of(observed.state))
 
     def dream(self, start: State) -> Dream:
         """Dream from every state that was observed, and value what was dreamt."""

@@ -78,7 +78,7 @@ class PlanetAgent(SequenceAgent):
         metrics |= {f"train/loss/{name}": loss.detach() for name, loss in losses.items()}
         set_gradients(sum(losses.values()), list(self.policy.world_model.parameters()))
         metrics |= self.step_groups(self.optimizers["all"])
-        return SequencesLearned(metrics, observed)
+        return SequencesLearned(metrics, self.fields_of(observed.state))
 
     @override
     def describe_learning(self) -> list[str]:

@@ -12,6 +12,7 @@ from utils.config.algos import (
     REINFORCEConfig,
     ReplayConfig,
     SACConfig,
+    SequenceConfig,
     TD3Config,
     WorldModelConfig,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "RandomConfig",
     "ReplayConfig",
     "SACConfig",
+    "SequenceConfig",
     "TD3Config",
     "WorldModelConfig",
     "PolicyKwargs",

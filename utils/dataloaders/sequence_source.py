@@ -27,6 +27,7 @@ class SequenceSource(ReplaySource):
         seed: int,
         reward_scale: float = 1.0,
         memory_of: Callable[[Tensor], Mapping[str, Tensor]],
+        on_step: Callable[[Step], object] | None = None,
     ) -> None:
         """Put collector, buffer and plan together; see `ReplaySource`.
 
@@ -37,6 +38,7 @@ class SequenceSource(ReplaySource):
             seed: Of what is drawn from the buffer.
             reward_scale: What rewards are multiplied by as they are stored.
             memory_of: State of the policy (N, state_dim) -> fields of the buffer, (N, ...) each.
+            on_step: Is shown every vector step before it is stored.
         """
         super().__init__(
             collector,
@@ -45,7 +47,7 @@ class SequenceSource(ReplaySource):
             seed=seed,
             reward_scale=reward_scale,
         )
-        self._memory_of = memory_of
+        self._memory_of, self._on_step = memory_of, on_step
 
     @override
     def sample(self, *, beta: float | None = None) -> SequenceBatch:  # type: ignore[override]
@@ -54,6 +56,8 @@ class SequenceSource(ReplaySource):
 
     @override
     def _write(self, step: Step) -> None:
+        if self._on_step is not None:
+            self._on_step(step)
         scale = self._reward_scale
         assert step.state is not None, "the policy has a memory"
         self.buffer.add(

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
+from utils.buffers import StateField
 from utils.normalization import ObservationNormalizer
 from utils.policies.actor_critic import Observation, PolicyStep
 from utils.world_models import Head, ScalarHead, State, WorldModel
@@ -63,6 +64,20 @@ class Belief(nn.Module):
     ) -> tuple[Tensor, State, Any]:
         """Return drawn actions, what is believed, and what the choice rests on; see `act`."""
         raise NotImplementedError
+
+    def kept_fields(self, device: torch.device) -> dict[str, StateField]:
+        """Return what a buffer on `device` keeps of the memory at every step, by name."""
+        rssm = self.world_model.rssm
+        dtype = torch.float32 if device.type == "cpu" else torch.bfloat16
+        return {
+            "deter": StateField((rssm.deter,), dtype),
+            "stoch": StateField((rssm.latent.stored_width,), rssm.latent.stored_dtype),
+        }
+
+    def keep(self, state: Tensor) -> dict[str, Tensor]:
+        """Return these fields, (N, ...) each, of rows of memory (N, state_dim)."""
+        belief, _ = self.split(state)
+        return {"deter": belief.deter, "stoch": self.world_model.rssm.latent.pack(belief.stoch)}
 
     def take_in(self, observation: Observation, state: Tensor, noise: Tensor | None) -> State:
         """Return what is believed once an observation (B, ...) was seen.

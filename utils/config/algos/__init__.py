@@ -10,6 +10,7 @@ from utils.config.algos.random import RandomConfig
 from utils.config.algos.reinforce import REINFORCEConfig
 from utils.config.algos.replay import ReplayConfig
 from utils.config.algos.sac import SACConfig
+from utils.config.algos.sequence import SequenceConfig
 from utils.config.algos.td3 import TD3Config
 from utils.config.algos.world_model import WorldModelConfig
 from utils.config.schema import Config
@@ -38,6 +39,7 @@ __all__ = [
     "RandomConfig",
     "ReplayConfig",
     "SACConfig",
+    "SequenceConfig",
     "TD3Config",
     "WorldModelConfig",
 ]

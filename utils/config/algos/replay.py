@@ -13,6 +13,7 @@ from utils.config.fields import Flag, NonNegativeInteger, PositiveInteger, UnitN
 from utils.config.problems import Problem
 from utils.config.schema import Config
 from utils.config.validate import COMMON_EFFECT_RULES, EffectRule
+from utils.phases import COLLECT, PhaseSpec
 
 REPLAY_EFFECT_RULES = (
     *COMMON_EFFECT_RULES,
@@ -76,6 +77,12 @@ class ReplayConfig(Config):
     @abstractmethod
     def timesteps_before_updates(self) -> int:
         """Timesteps that must be stored before the first update."""
+
+    @property
+    def phase_specs(self) -> list[PhaseSpec]:
+        """What is done in which order; without `phases` collecting and learning to the end."""
+        plain = PhaseSpec(name="learn", type="online", hooks=(COLLECT, *self.UPDATE_HOOKS))
+        return [phase.spec() for phase in self.phases] or [plain]
 
     @property
     def round_timesteps(self) -> int:

@@ -9,7 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel, Field, model_validator
 
-from utils.config.algos.replay import REPLAY_EFFECT_RULES, ReplayConfig
+from utils.config.algos.replay import REPLAY_EFFECT_RULES
+from utils.config.algos.sequence import SequenceConfig
 from utils.config.fields import (
     Flag,
     NonNegativeInteger,
@@ -19,7 +20,6 @@ from utils.config.fields import (
     UnitNumber,
 )
 from utils.config.problems import Problem
-from utils.config.schedule_spec import OptionalPositiveScheduleField
 from utils.config.spec import STRICT_MODEL
 from utils.config.validate import EffectRule
 
@@ -182,19 +182,14 @@ WORLD_MODEL_EFFECT_RULES = (
 )
 
 
-class WorldModelConfig(ReplayConfig):
+class WorldModelConfig(SequenceConfig):
     """What all agents share that learn a model of the world from replayed sequences."""
 
     policy_kwargs: WorldModelKwargs = Field(  # type: ignore[assignment]
         default=WorldModelKwargs(), description="Shape of the world model."
     )
-    batch_size: PositiveInteger = Field(default=16, description="Sequences of one update, >= 1.")
     sequence_length: Annotated[PositiveInteger, Gt(1)] = Field(
         default=64, description="Steps of a sequence, >= 2."
-    )
-    buffer_steps: PositiveInteger = Field(
-        default=1_000_000,
-        description="Newest steps that are kept, >= 1; the end of an episode counts as one.",
     )
     train_ratio: PositiveNumber = Field(
         default=512.0,
@@ -229,9 +224,6 @@ class WorldModelConfig(ReplayConfig):
     reward_loss_scale: PositiveNumber = Field(
         default=1.0, description="Weight of the loss of predicted rewards, > 0."
     )
-    lr_warmup_updates: NonNegativeInteger = Field(
-        default=1000, description="Updates over which learning rates rise from 0, >= 0."
-    )
     agc: PositiveNumber | None = Field(
         default=0.3,
         description=(
@@ -239,14 +231,6 @@ class WorldModelConfig(ReplayConfig):
             "only."
         ),
     )
-    max_grad_norm: OptionalPositiveScheduleField = Field(
-        default=None, description="Bound of the norm of the whole gradient, > 0; null: no bound."
-    )
-    precision: Literal["auto", "float32", "bfloat16"] = Field(
-        default="auto",
-        description="Of the arithmetic; auto: bfloat16 on a GPU and float32 on the CPU.",
-    )
-
     EFFECT_RULES: ClassVar[tuple[EffectRule, ...]] = WORLD_MODEL_EFFECT_RULES
     OPTIMIZERS: ClassVar[tuple[str, ...]] = ("LaProp",)
     UPDATE_HOOKS: ClassVar[tuple[str, ...]] = ("update_world_model",)
@@ -255,6 +239,16 @@ class WorldModelConfig(ReplayConfig):
     def rows_of_sequence(self) -> int:
         """Rows that are drawn for a sequence, the one that it goes on from included."""
         return self.sequence_length + self.replay_context
+
+    @property
+    def rows_of_context(self) -> int:
+        """Rows at the beginning of a sequence that only lead in."""
+        return self.replay_context
+
+    @property
+    def serves_newest_first(self) -> bool:
+        """Whether every new sequence is learnt from once before others are drawn."""
+        return self.newest_first
 
     @property
     def exact_replay_ratio(self) -> Fraction:
@@ -272,13 +266,6 @@ class WorldModelConfig(ReplayConfig):
     def find_inconsistencies(self) -> list[Problem]:
         """List what does not fit together in buffer, model and phases."""
         problems = super().find_inconsistencies()
-        needed = max(self.timesteps_before_updates, self.rows_of_sequence * self.n_envs)
-        if self.buffer_steps < needed:
-            message = (
-                f"buffer_steps {self.buffer_steps} cannot hold what comes before the first update: "
-                f"{needed} steps"
-            )
-            problems.append(Problem(("buffer_steps", "batch_size", "sequence_length"), message))
         kwargs = self.policy_kwargs
         if kwargs.numbers == "two_hot" and kwargs.bins % 2 == 0:
             message = f"policy_kwargs.bins {kwargs.bins} must be odd: one of them is for 0"
@@ -289,7 +276,4 @@ class WorldModelConfig(ReplayConfig):
                 f"{kwargs.blocks}"
             )
             problems.append(Problem(("policy_kwargs.deter", "policy_kwargs.blocks"), message))
-        if self.device == "cpu" and self.precision == "bfloat16":
-            message = "precision bfloat16 is for a GPU: on the CPU it is slower than float32"
-            problems.append(Problem(("precision", "device"), message))
         return problems
