@@ -136,7 +136,7 @@ class CompiledDQN:
             (rows, errors),
             n_before,
         )
-        self._adam.count(optimizer, n_before + n_updates)
+        self._adam.count(n_before + n_updates)
         return torch.from_numpy(rows), torch.from_numpy(errors)
 
 

@@ -43,9 +43,10 @@ class _Optimizer:
     """One of torch's optimisers, its state and a gradient in flat memory."""
 
     def __init__(self, flat: FlatParameters, optimizer: torch.optim.Optimizer | None) -> None:
-        self._flat, self._optimizer = flat, optimizer
+        self._optimizer = optimizer
         self._adam = FlatAdam(flat)
-        self._gradient = flat.new_memory()
+        memory = (flat.new_memory(), self._adam.moment1, self._adam.moment2)
+        self._memory = tuple(part.reshape(-1) for part in memory)
 
     def bind(self, others: _Optimizer, hyperparameters: Mapping[str, float]) -> FlatOptimizer:
         """Return the state as it is now; without an optimiser, with the settings of another."""
@@ -57,14 +58,11 @@ class _Optimizer:
         settings = adam_settings(
             optimizer or others._optimizer, hyperparameters.get("max_grad_norm")
         )
-        moments = self._adam.moment1, self._adam.moment2
-        flat = (part.reshape(-1) for part in (self._gradient, *moments))
-        return FlatOptimizer(*flat, settings, n_before)
+        return FlatOptimizer(*self._memory, settings, n_before)
 
     def count(self, n_steps: int) -> None:
         """Write the number of steps taken so far."""
-        if self._optimizer is not None:
-            self._adam.count(self._optimizer, n_steps)
+        self._adam.count(n_steps)
 
 
 class CompiledSAC:

@@ -82,9 +82,15 @@ class FlatAdam:
 
     def __init__(self, flat: FlatParameters) -> None:
         """Allocate both moments."""
-        self._flat = flat
+        self._parameters = flat.parameters
         self.moment1, self.moment2 = flat.new_memory(), flat.new_memory()
-        self._views = (flat.views(self.moment1), flat.views(self.moment2))
+        self._n_steps = torch.zeros(len(self._parameters))
+        self._views = {
+            "exp_avg": flat.views(self.moment1),
+            "exp_avg_sq": flat.views(self.moment2),
+            "step": list(self._n_steps.unbind()),
+        }
+        self._bound: object = None
 
     def bind(self, optimizer: torch.optim.Optimizer) -> int:
         """Make the optimiser's state views of the flat memory; returns the steps taken so far.
@@ -92,24 +98,24 @@ class FlatAdam:
         Call it before each use: an optimiser that was loaded has tensors of its own. From then on
         its own step is not the fused one, which takes memory with gaps for memory without.
         """
-        for group in optimizer.param_groups:
-            group["fused"] = False
-        parameters = self._flat.parameters
-        for k, parameter in enumerate(parameters):
-            state = optimizer.state[parameter]
-            for name, views in zip(("exp_avg", "exp_avg_sq"), self._views, strict=True):
-                moment = state.get(name)
-                if moment is not None and moment.data_ptr() == views[k].data_ptr():
-                    continue
-                if moment is None:
-                    views[k].zero_()
-                else:
-                    views[k].copy_(moment)
-                state[name] = views[k]
-            state.setdefault("step", torch.zeros((), dtype=torch.float32))
-        return int(optimizer.state[parameters[0]]["step"])
+        if optimizer.state is not self._bound:
+            for group in optimizer.param_groups:
+                group["fused"] = False
+            for k, parameter in enumerate(self._parameters):
+                self._take(optimizer.state[parameter], k)
+            self._bound = optimizer.state
+        return int(self._n_steps[0])
 
-    def count(self, optimizer: torch.optim.Optimizer, n_steps: int) -> None:
+    def _take(self, state: dict[str, Tensor], k: int) -> None:
+        """Move the state of parameter k into flat memory."""
+        for name, views in self._views.items():
+            number = state.get(name)
+            if number is None:
+                views[k].zero_()
+            elif number.data_ptr() != views[k].data_ptr():
+                views[k].copy_(number)
+            state[name] = views[k]
+
+    def count(self, n_steps: int) -> None:
         """Write the number of steps taken so far into the optimiser's state."""
-        for parameter in self._flat.parameters:
-            optimizer.state[parameter]["step"].fill_(n_steps)
+        self._n_steps.fill_(n_steps)

@@ -15,13 +15,10 @@ import numpy as np
 
 from gym_envs.numba_settings import FAST_MATH, njit
 from utils.compiled.float32_math import ONE, ZERO, tanh32
-from utils.compiled.tiles import aligned_zeros, multiply_add, padded
+from utils.compiled.tiles import aligned_zeros, multiply_add, padded, write_transpose
 
 BLOCK = 64
 """Samples that are carried through a network at once: their activations stay in the cache."""
-
-
-_SQUARE = 16
 
 
 class Network(NamedTuple):
@@ -112,16 +109,10 @@ def transpose_weights(network, parameters, transposed):
     """Write the transposed weights that `backward` multiplies by; padding stays as it is."""
     for layer in range(1, network.weight_at.size):
         n_in, n_out = network.widths[layer], network.widths[layer + 1]
-        from_stride, to_stride = row_length(n_out), row_length(n_in)
-        # In squares, so that neither side leaves a few cache lines.
-        for first_i in range(0, n_in, _SQUARE):
-            last_i = min(first_i + _SQUARE, n_in)
-            for first_j in range(0, n_out, _SQUARE):
-                for j in range(first_j, min(first_j + _SQUARE, n_out)):
-                    to = network.transposed_at[layer] + j * to_stride
-                    source = network.weight_at[layer] + j
-                    for i in range(first_i, last_i):
-                        transposed[to + i] = parameters[source + i * from_stride]
+        write_transpose(
+            transposed, network.transposed_at[layer], row_length(n_in),
+            parameters, network.weight_at[layer], row_length(n_out), n_in, n_out,
+        )  # fmt: skip
 
 
 @njit(cache=True, error_model="numpy", fastmath=FAST_MATH)

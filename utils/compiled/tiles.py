@@ -167,6 +167,80 @@ _narrow_tile = _build_tile(_NARROW_ROWS, _NARROW_COLUMNS)
 _narrow_row = _build_tile(1, _NARROW_COLUMNS)
 
 
+@intrinsic
+def _transpose_tile(
+    _context: Any,
+    out: Any,
+    out_at: Any,
+    out_stride: Any,
+    source: Any,
+    source_at: Any,
+    source_stride: Any,
+) -> Any:
+    """Write the transpose of a square of `_LANES` rows and columns.
+
+    In a step for each distance 1, 2, 4, ... rows that far apart exchange half of their lanes.
+    """
+    index = types.intp
+    signature = types.void(out, index, index, source, index, index)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def matrix(position: int) -> _Matrix:
+            array = context.make_array(signature.args[position])(
+                context, builder, arguments[position]
+            )
+            return _Matrix(builder, array.data, *arguments[position + 1 : position + 3])
+
+        source, out = matrix(3), matrix(0)
+        rows = [source.load_vector(_INDEX(row), 0) for row in range(_LANES)]
+        lanes = range(_LANES)
+        distance = 1
+        while distance < _LANES:
+            low = [k if not k & distance else k - distance + _LANES for k in lanes]
+            high = [k + distance if not k & distance else k + _LANES for k in lanes]
+            masks = [
+                ir.Constant(ir.VectorType(ir.IntType(32), _LANES), mask) for mask in (low, high)
+            ]
+            for row in lanes:
+                if not row & distance:
+                    pair = rows[row], rows[row + distance]
+                    rows[row], rows[row + distance] = (
+                        builder.shuffle_vector(*pair, mask) for mask in masks
+                    )
+            distance *= 2
+        for row in lanes:
+            out.store_vector(rows[row], row, 0)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@njit(cache=True, error_model="numpy")
+def write_transpose(out, out_at, out_stride, source, source_at, source_stride, n_rows, n_columns):
+    """Write the transpose of a matrix in flat float32 memory; see `multiply_add`.
+
+    Args:
+        out: (n_columns, n_rows) is written, and nothing beside it.
+        out_at: Where it begins.
+        out_stride: From one row to the next.
+        source: (n_rows, n_columns).
+        source_at: Where it begins.
+        source_stride: From one row to the next.
+        n_rows: Any number.
+        n_columns: Any number.
+    """
+    whole_rows, whole_columns = n_rows // _LANES * _LANES, n_columns // _LANES * _LANES
+    for i in range(0, whole_rows, _LANES):
+        for j in range(0, whole_columns, _LANES):
+            _transpose_tile(
+                out, out_at + j * out_stride + i, out_stride,
+                source, source_at + i * source_stride + j, source_stride,
+            )  # fmt: skip
+    for i in range(n_rows):
+        for j in range(whole_columns if i < whole_rows else 0, n_columns):
+            out[out_at + j * out_stride + i] = source[source_at + i * source_stride + j]
+
+
 @njit(cache=True, error_model="numpy", fastmath=FAST_MATH)
 def multiply_add(
     out, out_at, out_stride,

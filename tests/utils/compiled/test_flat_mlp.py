@@ -60,7 +60,7 @@ def test_the_optimisers_state_is_moved_and_found_again() -> None:
     assert adam.bind(optimizer) == 1
     for view in mlp.views(adam.moment1):
         torch.testing.assert_close(view, torch.full_like(view, 0.1))
-    adam.count(optimizer, 5)
+    adam.count(5)
     saved = copy.deepcopy(optimizer.state_dict())
     adam.moment1[:] = 0.0
     optimizer.load_state_dict(saved)  # has tensors of its own now

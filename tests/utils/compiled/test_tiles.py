@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from utils.compiled.tiles import aligned_zeros, multiply_add, padded
+from utils.compiled.tiles import aligned_zeros, multiply_add, padded, write_transpose
 
 
 @pytest.mark.parametrize("n_columns", [16, 32, 64, 80, 144])
@@ -51,3 +51,17 @@ def test_memory_begins_at_a_cache_line():
         assert array.ctypes.data % 64 == 0
         assert array.shape == (size,)
         assert not array.any()
+
+
+@pytest.mark.parametrize("n_rows", [1, 15, 16, 40])
+@pytest.mark.parametrize("n_columns", [1, 16, 37, 48])
+def test_transposes_of_all_shapes(n_rows, n_columns):
+    stride, out_stride = n_columns + 3, n_rows + 5
+    source = np.arange(2 + n_rows * stride, dtype=np.float32)
+    out = np.full(4 + n_columns * out_stride, -1.0, dtype=np.float32)
+    write_transpose(out, 4, out_stride, source, 2, stride, n_rows, n_columns)
+    rows = out[4:].reshape(n_columns, out_stride)
+    expected = source[2:].reshape(n_rows, stride)[:, :n_columns].T
+    np.testing.assert_array_equal(rows[:, :n_rows], expected)
+    assert (rows[:, n_rows:] == -1.0).all(), "it wrote beside the result"
+    assert (out[:4] == -1.0).all()
