@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import torch
 
 from utils.inspection.actions import as_policy_action
@@ -12,15 +12,14 @@ from utils.inspection.observations import ObservationReader
 from utils.inspection.progress import Progress
 from utils.inspection.record import EpisodeRecord
 from utils.inspection.recording import CannotReplayError
-from utils.rollouts.stepper import to_tensors
-from utils.spaces import ActionAdapter
+from utils.playback.replay import replay_observations, stack_observations
 from utils.vector_envs import InProcessVectorEnv
 from utils.world_models.observation_parts import Observation
 
 _CPU = torch.device("cpu")
 
 
-def replay_observations(
+def replay_record(
     env: InProcessVectorEnv, record: EpisodeRecord, reader: ObservationReader, progress: Progress
 ) -> Observation:
     """Play an episode again with its recorded actions.
@@ -37,30 +36,18 @@ def replay_observations(
     Raises:
         CannotReplayError: A state is not the one that was recorded.
     """
-    adapter = ActionAdapter(env.single_action_space)
-    digests, actions = record.traces["digest"], record.traces["action"]
-    observation, _ = env.reset(seed=record.request.seed)
-    rows = []
-    for t in range(record.length + 1):
-        progress.note_steps(t)
-        if reader.digest(observation) != int(digests[t]):
-            raise CannotReplayError(
-                f"nothing can be dreamt of this episode: played again from the same seed with the "
-                f"same actions, {env.env_id} goes another way from step {t} on"
-            )
-        rows.append(_first_row(observation))
-        if t < record.length:
-            action = as_policy_action(actions[t], env.single_action_space)
-            observation, _, terminated, truncated, infos = env.step(adapter.to_env(action[None]))
-            if terminated[0] or truncated[0]:
-                observation = infos["final_obs"]
-    if isinstance(rows[0], dict):
-        return to_tensors({key: np.stack([row[key] for row in rows]) for key in rows[0]}, _CPU)
-    return to_tensors(np.stack(rows), _CPU)
 
+    def checked() -> Iterator[Any]:
+        space = env.single_action_space
+        actions = [as_policy_action(action, space) for action in record.traces["action"]]
+        replayed = replay_observations(env, seed=record.request.seed, actions=actions)
+        for t, observation in enumerate(replayed):
+            progress.note_steps(t)
+            if reader.digest(observation) != int(record.traces["digest"][t]):
+                raise CannotReplayError(
+                    f"nothing can be dreamt of this episode: played again from the same seed with "
+                    f"the same actions, {env.env_id} goes another way from step {t} on"
+                )
+            yield observation
 
-def _first_row(observation: Any) -> Any:
-    """Return row 0 in arrays of its own: the environment writes over the others."""
-    if isinstance(observation, dict):
-        return {key: part[0].copy() for key, part in observation.items()}
-    return observation[0].copy()
+    return stack_observations(env.single_observation_space, checked(), device=_CPU)

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from utils.config import Config, WorldModelConfig
 from utils.errors import UserError
 from utils.inspection.actions import as_policy_action
-from utils.inspection.dream_replay import replay_observations
-from utils.inspection.dream_sheets import (
-    as_sheet,
-    draw_pictures,
-    name_decoded_numbers,
-    real_pictures,
-)
+from utils.inspection.dream_replay import replay_record
+from utils.inspection.dream_sheets import as_sheet
+from utils.inspection.dream_wish import DreamWish
 from utils.inspection.observations import ObservationReader
 from utils.inspection.payload import encode_array
 from utils.inspection.progress import Progress
 from utils.inspection.record import EpisodeRecord
+from utils.playback.decoded_pictures import draw_pictures, real_pictures
+from utils.playback.observation_names import name_decoded_numbers
 from utils.policies.world_model_policy import Belief
 from utils.vector_envs import InProcessVectorEnv
 from utils.world_models import State
@@ -41,66 +36,11 @@ from utils.world_models.dreaming import (
 )
 from utils.world_models.observation_parts import Observation
 
-MOST_STEPS = 200
-"""Of a dream."""
 CONTEXT = 5
 """Pictures before the step that a dream begins at."""
 MOST_NUMBERS = 256
-_MOST_DRAWS = 1000
 _MOST_KEPT = 4
 Kept = TypeVar("Kept")
-
-
-def dream_options(config: Config) -> dict[str, Any] | None:
-    """Say what can be dreamt in a run, as JSON holds it; None where its agent has no world model.
-
-    Returns:
-        `own`: whether the agent itself can act in a dream; `most`: the longest dream, in steps.
-    """
-    if not isinstance(config, WorldModelConfig):
-        return None
-    return {"own": "update_controller" in config.UPDATE_HOOKS, "most": MOST_STEPS}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DreamWish:
-    """Which dream a person wants to see."""
-
-    step: int
-    """From which state on, 0 to length - 1."""
-    horizon: int
-    """How many steps far, 1 to `MOST_STEPS`."""
-    actions: Literal["recorded", "own"]
-    """What is done in it: what was done, or what the agent would do there."""
-    draw: int | None
-    """Seed of the latents, >= 0; None takes the likeliest ones."""
-
-    @classmethod
-    def of_question(cls, question: Mapping[str, Any]) -> DreamWish:
-        """Read what a browser sent.
-
-        Raises:
-            UserError: It asks for something that there is not.
-        """
-        step, horizon = (_whole(question.get(name), name) for name in ("step", "horizon"))
-        draw = question.get("draw")
-        draw = None if draw is None else _whole(draw, "draw")
-        if not 1 <= horizon <= MOST_STEPS:
-            raise UserError(f"a dream is 1 to {MOST_STEPS} steps long, not {horizon}")
-        if draw is not None and not 0 <= draw < _MOST_DRAWS:
-            raise UserError(f"draws are numbered from 0 to {_MOST_DRAWS - 1}, not {draw}")
-        actions = question.get("actions")
-        if actions not in ("recorded", "own"):
-            raise UserError(f"the actions of a dream are recorded or own, not {actions!r}")
-        return cls(step=step, horizon=horizon, actions=actions, draw=draw)
-
-
-def _whole(value: Any, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise UserError(f"{name} is a whole number, not {value!r}")
-    if value != int(value):
-        raise UserError(f"{name} is a whole number, not {value:g}")
-    return int(value)
 
 
 class _Seen(NamedTuple):
@@ -184,7 +124,7 @@ class DreamRoom:
         return _keep(
             self._observations,
             record.request.folder,
-            lambda: replay_observations(self._env, record, self._reader, self._progress),
+            lambda: replay_record(self._env, record, self._reader, self._progress),
         )
 
     def _see(

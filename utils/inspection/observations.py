@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from utils.playback.observation_names import frame_names, name_numbers
 from utils.spaces import is_picture
 from utils.vector_envs import InProcessVectorEnv
 
@@ -104,7 +104,7 @@ class ObservationReader:
             scale = _scale(space)
             rows.append((height * scale, n_tiles * (width * scale + _GAP) - _GAP))
             if n_tiles == n_frames and n_frames > len(titles):
-                titles = _frame_names(n_frames)
+                titles = frame_names(n_frames)
         return {
             "width": max(width for _, width in rows),
             "height": sum(height + _GAP for height, _ in rows) - _GAP,
@@ -114,32 +114,6 @@ class ObservationReader:
 
 def _leaf(observation: Observation, key: str) -> np.ndarray:
     return observation[key] if isinstance(observation, dict) else observation
-
-
-def _frame_names(n_frames: int) -> list[str]:
-    return ["now" if k == 0 else f"{k} before" for k in range(n_frames - 1, -1, -1)]
-
-
-def name_numbers(key: str, space: gym.Space, n_frames: int, labels: Sequence[str]) -> list[str]:
-    """Name the numbers of one part of an observation.
-
-    Args:
-        key: Of the part; "" where it is the whole.
-        space: With all stacked frames.
-        n_frames: How many.
-        labels: As the config names those of one frame; others than there are stay out.
-    """
-    size = math.prod(space.shape)
-    per_frame = size // n_frames
-    if len(labels) == per_frame:
-        names = list(labels)
-    elif space.shape == ():
-        names = [key or "state"]
-    else:
-        names = [f"{key}[{k}]" if key else f"[{k}]" for k in range(per_frame)]
-    if n_frames == 1:
-        return names
-    return [f"{name}, {when}" for when in _frame_names(n_frames) for name in names]
 
 
 def _scale(space: gym.Space) -> int:
