@@ -26,7 +26,7 @@ def main() -> int:
     return 0
 
 
-def build_studio() -> Any:
+def build_studio(progress: Any) -> Any:
     """Import what makes recordings; the page is there already."""
     with collector_paused():
         postpone_library_parts()
@@ -34,7 +34,7 @@ def build_studio() -> Any:
         from agents.loading import load_policy
         from utils.inspection.studio import Studio
 
-    return Studio(load_policy)
+    return Studio(load_policy, progress)
 
 
 if __name__ == "__main__":

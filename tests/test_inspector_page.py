@@ -20,6 +20,7 @@ from tests.test_run_play import state_of
 
 PLAYER = "document.querySelector('#player .inspector-mount')?.player"
 ROOT = "document.querySelector('#player .inspector')"
+EMPTY = "20200101-000000-<i>nobody yet"
 N_STEPS = 12  # of an episode of the environment that draws its step
 
 # What the step on the screen is: green is 20 times the step (`DrawingEnv`).
@@ -75,6 +76,8 @@ def page(tmp_path):
     assert trained.code == 0, trained.err
     cart_pole = only_run(runs_dir)
     drawing.path.rename(runs_dir / drawing.id)
+    empty = make_run(tmp_path / "nowhere", config, states=())
+    empty.path.rename(runs_dir / EMPTY)
     inspector = InspectorProcess(runs_dir, "--run-id", cart_pole.id, working_dir=tmp_path)
     yield inspector.url, drawing.id
     code, out = inspector.end()
@@ -94,6 +97,10 @@ def test_clicking_through_the_page(page):
         check_what_if(browser)
         check_new_episodes(browser)
         check_curves(browser)
+        choose(browser, "run", EMPTY)
+        wait_for(browser, "document.querySelector('#player .inspector-empty')")
+        assert "no checkpoint yet" in text(browser, "#player")
+        assert browser.execute_script(f"return {PLAYER} ?? null") is None  # of no other run
         choose(browser, "run", drawing)
         wait_for(browser, f"{PLAYER}?.value.run === '{drawing}'")
         check_frames(browser)
@@ -135,6 +142,9 @@ def seek(browser, step):
 
 
 def check_first_view(browser):
+    # torch is imported and 500 steps are drawn: somebody who waits is told what for.
+    wait_for(browser, "document.querySelector('#player .inspector-waiting')")
+    wait_for(browser, "/: \\d+ steps/.test(document.querySelector('#player').innerText)")
     wait_for(browser, f"Boolean({PLAYER})")
     assert text(browser, "#summary h1") == "CartPole-v1:ppo_simd"
     row = wait_for(browser, "document.querySelector('#episodes [data-testid=cell-0-0]')?.innerText")

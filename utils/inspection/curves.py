@@ -9,7 +9,6 @@ from typing import Any
 
 from utils.metrics_config import load_metrics_config
 from utils.run import Run
-from utils.storage import read_json
 
 _MOST_POINTS = 1500
 _COUNTERS = ("epoch", "timesteps")
@@ -47,7 +46,8 @@ def _read_columns(path: Path) -> dict[str, list[tuple[float, float]]]:
     if not path.is_file():
         return {}
     columns: dict[str, list[tuple[float, float]]] = {}
-    with path.open(newline="", encoding="utf-8") as file:
+    # Bytes that a broken disk has left are no reason to show nothing of the rest.
+    with path.open(newline="", encoding="utf-8", errors="replace") as file:
         for row in csv.DictReader(file):
             x = _number(row.get("timesteps"))
             if x is None:
@@ -68,9 +68,5 @@ def _number(text: Any) -> float | None:
 
 
 def _marks(run: Run) -> list[dict[str, Any]]:
-    marks = []
-    for path in run.list_checkpoints():
-        about = read_json(path.with_suffix(".json"))
-        if about is not None:
-            marks.append({"name": path.stem, "x": about["counters"]["timesteps"]})
-    return marks
+    found = ((path.stem, run.timesteps_of(path)) for path in run.list_checkpoints())
+    return [{"name": name, "x": timesteps} for name, timesteps in found if timesteps is not None]

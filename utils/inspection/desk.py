@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from utils.config import Config, load_config_json
-from utils.errors import CheckpointError, RunNotFoundError, UserError
+from utils.errors import CheckpointError, ConfigError, RunNotFoundError, UserError
 from utils.inspection.curves import curves_value
+from utils.inspection.dream_wish import DreamWish, dream_options
 from utils.inspection.main_thread import MainThread
 from utils.inspection.media import MediaShelf
 from utils.inspection.payload import player_value
-from utils.inspection.record import EpisodeRequest
+from utils.inspection.progress import Progress
+from utils.inspection.record import Branch, EpisodeRequest
 from utils.inspection.store import EpisodeStore, StoredEpisode, fingerprint
 from utils.run import Run, list_runs
 from utils.run.options import LAST_SEED
@@ -22,6 +25,7 @@ from utils.storage import read_json
 MODES = ("greedy", "sampled")
 COLUMNS = ("seed", "actions", "return", "length", "end")
 _MOST_EPISODES = 100
+Made = TypeVar("Made")
 
 
 class Desk:
@@ -40,6 +44,7 @@ class Desk:
         studio: Callable[[], Any],
         main_thread: MainThread,
         media: MediaShelf,
+        progress: Progress,
     ) -> None:
         """Bind what the answers come from.
 
@@ -50,6 +55,7 @@ class Desk:
             studio: Returns the `Studio`; called in the main thread only.
             main_thread: Runs the studio.
             media: Serves films.
+            progress: Of what the studio records.
         """
         self._runs_dir = runs_dir
         self._first_run = first_run
@@ -57,6 +63,7 @@ class Desk:
         self._studio = studio
         self._main_thread = main_thread
         self._media = media
+        self._progress = progress
         self._is_warm = False
 
     @property
@@ -69,9 +76,25 @@ class Desk:
         ids = [run.id for run in list_runs(self._runs_dir)]
         return ids if self._first_run.id in ids else [self._first_run.id, *ids]
 
-    def checkpoints(self, run_id: str) -> list[tuple[str, str]]:
-        """Return (what it is called, its name) of a run's checkpoints, best first, then newest."""
+    def problem(self, run_id: str) -> str | None:
+        """Say why nobody can play in a run; None where somebody can."""
         run = self._run(run_id)
+        try:
+            load_config_json(run.config_path)
+        except UserError as error:
+            return f"This run cannot be shown: {error}"
+        if not run.list_checkpoints():
+            return "This run has no checkpoint yet. Refresh looks again."
+        return None
+
+    def checkpoints(self, run_id: str) -> list[tuple[str, str]]:
+        """Return (what it is called, its name) of the policies that can play in a run.
+
+        The best comes first, then the newest.
+        """
+        run = self._run(run_id)
+        if self.problem(run_id) is not None:
+            return []
         best, last = _name_of(run, "@best"), _name_of(run, "@last")
         names = [path.stem for path in reversed(run.list_checkpoints())]
         names.sort(key=lambda name: name != best)
@@ -85,17 +108,24 @@ class Desk:
         return names[0] if names else None
 
     def default_mode(self, run_id: str) -> str:
-        """Return how the run's evaluations choose actions."""
-        return MODES[0] if self._config(run_id).eval_deterministic else MODES[1]
+        """Return how the run's evaluations choose actions; greedy where its config is damaged."""
+        try:
+            return MODES[0] if self._config(run_id).eval_deterministic else MODES[1]
+        except ConfigError:
+            return MODES[0]
 
     def summary(self, run_id: str) -> str:
         """Return HTML that says what the run is and how it stands; all text in it is escaped."""
-        run, config = self._run(run_id), self._config(run_id)
-        facts = [config.algo_id.upper(), run.read_status()["status"]]
+        run = self._run(run_id)
+        try:
+            config = self._config(run_id)
+        except ConfigError:
+            return f"<div class='inspector-summary'><h1>{html.escape(run.id)}</h1></div>"
+        facts = [config.algo_id.upper().replace("_", "-"), run.read_status()["status"]]
         timesteps = run.saved_timesteps()
         if timesteps is not None:
             facts.append(f"{timesteps:,} timesteps")
-        results = (read_json(run.results_path) or {}).get("test") or {}
+        results = (read_json(run.results_path) or {}).get("test")
         for name in ("best", "last"):
             mean = _mean_of(results, name)
             if mean is not None:
@@ -135,6 +165,20 @@ class Desk:
             rows.append(row)
         return headers, rows
 
+    def is_recorded(
+        self, run_id: str, checkpoint: str, other: str | None, *, seed: Any, mode: str
+    ) -> bool:
+        """Say whether `show` has an answer at once; False also where it will refuse to answer."""
+        try:
+            return all(
+                EpisodeStore(self._run(run_id)).find(
+                    self._request(run_id, name, seed=seed, mode=mode)
+                )
+                for name in _pair(checkpoint, other)
+            )
+        except UserError:
+            return False
+
     def show(
         self, run_id: str, checkpoint: str, other: str | None, *, seed: Any, mode: str
     ) -> dict[str, Any]:
@@ -150,14 +194,20 @@ class Desk:
         Raises:
             UserError: There is no such run, checkpoint or mode, or the episode cannot be recorded.
         """
-        if mode not in MODES:
-            raise UserError(f"actions are {' or '.join(MODES)}, not {mode!r}")
-        names = [checkpoint] if other in (None, checkpoint) else [checkpoint, other]
+        names = _pair(checkpoint, other)
         episodes = [self._episode(run_id, name, seed=seed, mode=mode) for name in names]
         if not self._is_warm:  # what makes new recordings is loaded once there is one to look at
             self._is_warm = True
             self._main_thread.post(self._studio)
-        return player_value(episodes, names, run_id=run_id, media=self._media)
+        return self._shown(episodes, names, run_id)
+
+    def progress(self) -> dict[str, Any]:
+        """Return what is being recorded; see `Progress.to_dict`."""
+        return self._progress.to_dict()
+
+    def stop(self) -> None:
+        """End the recording that is being made; whoever waits for it is told so."""
+        self._progress.stop()
 
     def what_if(self, question: Any) -> dict[str, Any]:
         """Return an episode beside what would have followed from another action.
@@ -184,27 +234,91 @@ class Desk:
             raise UserError(f"this is no question: {error!r}") from error
         original = self._episode(run_id, checkpoint, seed=seed, mode=mode)
         run, config = self._run(run_id), self._config(run_id)
-        branch = self._main_thread.call(
-            lambda: self._studio().what_if(run, config, original=original, step=step, action=action)
+        branch = self._record(
+            lambda studio: studio.what_if(run, config, original=original, step=step, action=action)
         )
         names = [checkpoint, f"what if at step {step}"]
-        return player_value([original, branch], names, run_id=run_id, media=self._media)
+        return self._shown([original, branch], names, run_id)
+
+    def _shown(
+        self, episodes: list[StoredEpisode], names: list[str], run_id: str
+    ) -> dict[str, Any]:
+        dreams = dream_options(self._config(run_id))
+        return player_value(episodes, names, run_id=run_id, media=self._media, dreams=dreams)
+
+    def dream(self, question: Any) -> dict[str, Any]:
+        """Return an episode beside what a world model makes of it, and a dream.
+
+        Args:
+            question: `run`, `request` of the episode (see `EpisodeRequest`), and which dream (see
+                `DreamWish`).
+
+        Returns:
+            `value` for the player, or `error`, one line of text.
+        """
+        try:
+            wish = DreamWish.of_question(question)
+            episode = self._episode_of(question)
+            run, config = self._run(question["run"]), self._config(question["run"])
+            return {"value": self._record(lambda studio: studio.dream(run, config, episode, wish))}
+        except UserError as error:
+            return {"error": str(error)}
+
+    def _episode_of(self, question: Any) -> StoredEpisode:
+        """Return the episode that a question is about, one with a changed action included."""
+        try:
+            run_id, values = question["run"], question["request"]
+            asked = EpisodeRequest.from_dict(values)
+            branch = asked.branch and Branch(
+                int(asked.branch.step), tuple(map(float, asked.branch.action))
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise UserError(f"this is no question: {error!r}") from error
+        if branch is None:
+            return self._episode(run_id, asked.checkpoint, seed=asked.seed, mode=asked.mode)
+        request = self._request(run_id, asked.checkpoint, seed=asked.seed, mode=asked.mode)
+        request = dataclasses.replace(request, branch=branch)
+        found = EpisodeStore(self._run(run_id)).find(request)
+        if found is None:
+            raise UserError("this episode with a changed action is no longer there: ask again")
+        return found
 
     def _episode(self, run_id: str, checkpoint: str, *, seed: Any, mode: str) -> StoredEpisode:
+        request = self._request(run_id, checkpoint, seed=seed, mode=mode)
+        run, config = self._run(run_id), self._config(run_id)
+        store = EpisodeStore(run)
+        # It may have been recorded for somebody else while this one waited for its turn.
+        return store.find(request) or self._record(
+            lambda studio: store.find(request) or studio.record(run, config, request)
+        )
+
+    def _record(self, make: Callable[[Any], Made]) -> Made:
+        """Have the studio make something, in the main thread, and wait for it."""
+
+        def make_there() -> Made:
+            self._progress.begin("Loading torch")  # which takes a moment the first time
+            try:
+                return make(self._studio())
+            finally:
+                self._progress.end()
+
+        return self._main_thread.call(make_there)
+
+    def _request(self, run_id: str, checkpoint: str, *, seed: Any, mode: str) -> EpisodeRequest:
+        if mode not in MODES:
+            raise UserError(f"actions are {' or '.join(MODES)}, not {mode!r}")
         if isinstance(seed, bool) or not isinstance(seed, int | float) or seed != int(seed):
             raise UserError(f"a seed is a whole number, not {seed!r}")
         if not 0 <= seed <= LAST_SEED:
             raise UserError(f"a seed is a whole number from 0 to {LAST_SEED}, not {seed:g}")
-        run, config = self._run(run_id), self._config(run_id)
+        run = self._run(run_id)
         self._check_checkpoint(run, checkpoint)
-        request = EpisodeRequest(
+        return EpisodeRequest(
             checkpoint=checkpoint,
             fingerprint=fingerprint(run.checkpoint(checkpoint)),
             seed=int(seed),
             is_deterministic=mode == MODES[0],
         )
-        found = EpisodeStore(run).find(request)
-        return found or self._main_thread.call(lambda: self._studio().record(run, config, request))
 
     def _facts(self, run_id: str, checkpoint: str) -> dict[tuple[int, str], dict[str, Any]]:
         run = self._run(run_id)
@@ -245,6 +359,10 @@ def count_of(number: Any) -> int:
     return int(number)
 
 
+def _pair(checkpoint: str, other: str | None) -> list[str]:
+    return [checkpoint] if other in (None, checkpoint) else [checkpoint, other]
+
+
 def _key(facts: dict[str, Any]) -> tuple[int, str]:
     request = facts["request"]
     return request["seed"], MODES[0] if request["is_deterministic"] else MODES[1]
@@ -269,14 +387,14 @@ def _name_of(run: Run, reference: str) -> str | None:
 def _call(run: Run, name: str, *, best: str | None, last: str | None) -> str:
     """Say of a checkpoint what it is and how long it was trained."""
     parts = [name]
-    about = read_json((run.checkpoints_dir / f"{name}.ckpt").with_suffix(".json"))
-    if about is not None:
-        parts.append(f"{about['counters']['timesteps']:,} timesteps")
     parts += [word for word, holder in (("best", best), ("last", last)) if holder == name]
+    timesteps = run.timesteps_of(run.checkpoints_dir / f"{name}.ckpt")
+    if timesteps is not None:
+        parts.append(f"{timesteps:,} timesteps")
     return " · ".join(parts)
 
 
 def _mean_of(results: Any, name: str) -> float | None:
-    part = results.get(name)
+    part = results.get(name) if isinstance(results, dict) else None
     mean = part.get("mean") if isinstance(part, dict) else None
     return float(mean) if isinstance(mean, int | float) else None

@@ -11,9 +11,12 @@ import gradio as gr
 
 from utils.errors import UserError
 from utils.inspection.desk import COLUMNS, MODES, Desk, count_of
+from utils.inspection.turns import Turns
 
 STATIC_PATH = "/inspector"
-HEAD = f"<link rel='stylesheet' href='{STATIC_PATH}/inspector.css'>"
+HEAD = "".join(
+    f"<link rel='stylesheet' href='{STATIC_PATH}/{name}.css'>" for name in ("inspector", "dream")
+)
 _NOBODY = ""
 _LOAD = "import('%s/%s.js').then((module) => module.start({element, props, watch, server}))"
 
@@ -59,6 +62,34 @@ def _told(function: Callable[..., Any]) -> Callable[..., Any]:
     return told
 
 
+def _page_of(request: gr.Request) -> str:
+    return request.session_hash or ""
+
+
+def _while(
+    is_newest: Callable[[], bool], updates: Iterator[tuple[Any, ...]]
+) -> Iterator[tuple[Any, ...]]:
+    """Pass updates on until a newer wish of the same page makes them out of date."""
+    try:
+        for update in updates:
+            if not is_newest():
+                return
+            yield update
+    except gr.Error:
+        if is_newest():  # nobody asks any more why an older one failed
+            raise
+
+
+def _busy(text: str, *, keeps: bool) -> dict[str, Any]:
+    """Return what the player shows while something is made: in place of all, or above the rest."""
+    return {"busy": text, "keeps": keeps}
+
+
+def _message(text: str, *, keeps: bool = False) -> dict[str, Any]:
+    """Return a line that the player shows, or takes away where it is empty."""
+    return {"message": text, "keeps": keeps}
+
+
 def _as_message(error: UserError) -> gr.Error:
     return gr.Error(html.escape(str(error)), duration=12, print_exception=False)
 
@@ -68,9 +99,19 @@ class _Page:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
+        self._turns = Turns()
 
         def what_if(question: Any) -> dict[str, Any]:  # Gradio marks functions, not methods
             return desk.what_if(question)
+
+        def dream(question: Any) -> dict[str, Any]:
+            return desk.dream(question)
+
+        def progress(_: Any) -> dict[str, Any]:
+            return desk.progress()
+
+        def stop(_: Any) -> None:
+            desk.stop()
 
         self.summary = gr.HTML(elem_id="summary")
         with gr.Row(elem_id="desk"):
@@ -78,7 +119,7 @@ class _Page:
                 self._build_choices()
             with gr.Column(elem_id="looking", scale=3, min_width=340):
                 with gr.Tab("Episode", elem_id="episode-tab"):
-                    self.player = _mount("player", [what_if])
+                    self.player = _mount("player", [what_if, dream, progress, stop])
                 with gr.Tab("Training curves", elem_id="curves-tab"):
                     self.curves = _mount("curves")
 
@@ -115,31 +156,45 @@ class _Page:
         choice = [self.run, self.policy, self.other]
         run_parts = [self.summary, self.policy, self.other, self.mode, self.curves]
         shown = [self.table, self.player, self.seed]
-        first = {"fn": self._first_episode, "inputs": [*choice, self.mode], "outputs": shown}
+        # The player tells what is being recorded, and the main thread records one after another.
+        # A new wish does not wait for an older one, which is then out of date.
+        quietly: dict[str, Any] = {
+            "show_progress": "hidden",
+            "concurrency_limit": None,
+            "trigger_mode": "multiple",
+        }
+        first = {
+            "fn": self._first_episode,
+            "inputs": [*choice, self.mode],
+            "outputs": shown,
+            **quietly,
+        }
+        page.unload(self._close)
         page.load(
             self._open,
             None,
             [self.run, *run_parts],
             api_name="open",
             show_progress="hidden",
-        ).then(**first, api_name="first_episode", show_progress="minimal")
-        self.run.input(
-            self._choose_run, self.run, run_parts, api_name="choose_run", show_progress="hidden"
-        ).then(**first, api_name=False, show_progress="minimal")
+        ).success(**first, api_name="first_episode")
+        self.run.select(
+            self._choose_run, self.run, run_parts, api_name="choose_run", **quietly
+        ).success(**first, api_name=False)
         self.refresh.click(
             self._refresh,
-            choice,
-            [self.run, self.summary, self.policy, self.other, self.curves],
+            [*choice, self.mode],
+            [self.run, self.summary, self.policy, self.other, self.curves, *shown],
             api_name="refresh",
-            show_progress="hidden",
+            **quietly,
         )
         for component in (self.policy, self.other):
-            component.input(**first, api_name=False, show_progress="minimal")
+            component.select(**first, api_name=False)
         asked = [*choice, self.mode, self.seed, self.count]
-        self.play.click(self._play, asked, shown, api_name="play", show_progress="minimal")
-        self.table.select(
-            self._pick, choice, [self.player, self.table], api_name=False, show_progress="minimal"
-        )
+        self.play.click(self._play, asked, shown, api_name="play", **quietly)
+        self.table.select(self._pick, choice, [self.player, self.table], api_name=False, **quietly)
+
+    def _close(self, request: gr.Request) -> None:
+        self._turns.forget(_page_of(request))
 
     @_told
     def _open(self) -> tuple[Any, ...]:
@@ -159,58 +214,113 @@ class _Page:
             desk.curves(run_id),
         )
 
-    @_told
-    def _refresh(self, run_id: str, policy: str | None, other: str) -> tuple[Any, ...]:
-        desk = self._desk
-        policies = desk.checkpoints(run_id)
-        names = [name for _, name in policies]
-        return (
-            gr.Dropdown(choices=desk.run_ids(), value=run_id),
-            desk.summary(run_id),
-            gr.Dropdown(
-                choices=policies,
-                value=policy if policy in names else desk.first_checkpoint(run_id),
-            ),
-            gr.Dropdown(
-                choices=[("nobody", _NOBODY), *policies],
-                value=other if other in names else _NOBODY,
-            ),
-            desk.curves(run_id),
-        )
-
-    @_told
-    def _first_episode(
-        self, run_id: str, policy: str | None, other: str | None, mode: str
-    ) -> tuple[Any, ...]:
-        """Show the first recorded episode; record one where there is none yet."""
-        if policy is None:
-            return self._table(run_id, policy, other), None, 0
-        _, rows = self._desk.table(run_id, policy, other or None)
-        seed, mode = (rows[0][0], rows[0][1]) if rows else (0, mode)
-        value = self._desk.show(run_id, policy, other or None, seed=seed, mode=mode)
-        return self._table(run_id, policy, other), value, self._next_seed(run_id, policy)
-
-    def _play(
-        self, run_id: str, policy: str | None, other: str | None, mode: str, seed: Any, count: Any
+    def _refresh(
+        self, run_id: str, policy: str | None, other: str, mode: str, request: gr.Request
     ) -> Iterator[tuple[Any, ...]]:
-        """Record episodes one after another and show each."""
+        """Look again at what there is; show an episode of a policy that was not there before."""
+        desk = self._desk
         try:
-            if policy is None:
-                raise UserError("this run has no checkpoint yet: nobody can play")
-            for k in range(count_of(count)):
-                value = self._desk.show(run_id, policy, other or None, seed=seed + k, mode=mode)
-                yield self._table(run_id, policy, other), value, seed + k + 1
+            policies = desk.checkpoints(run_id)
+            names = [name for _, name in policies]
+            chosen = policy if policy in names else desk.first_checkpoint(run_id)
+            other = other if other in names else _NOBODY
+            refreshed = (
+                gr.Dropdown(choices=desk.run_ids(), value=run_id),
+                desk.summary(run_id),
+                gr.Dropdown(choices=policies, value=chosen),
+                gr.Dropdown(choices=[("nobody", _NOBODY), *policies], value=other),
+                desk.curves(run_id),
+            )
+            yield *refreshed, self._table(run_id, chosen, other), gr.skip(), gr.skip()
         except UserError as error:
             raise _as_message(error) from error
+        if chosen != policy:
+            for shown in self._first_episode(run_id, chosen, other, mode, request):
+                yield *(gr.skip() for _ in refreshed), *shown
 
-    @_told
+    def _first_episode(
+        self, run_id: str, policy: str | None, other: str | None, mode: str, request: gr.Request
+    ) -> Iterator[tuple[Any, ...]]:
+        """Show the first recorded episode; record one where there is none yet."""
+        is_newest = self._turns.take(_page_of(request))
+        yield from _while(is_newest, self._show_first(run_id, policy, other or None, mode))
+
+    def _show_first(
+        self, run_id: str, policy: str | None, other: str | None, mode: str
+    ) -> Iterator[tuple[Any, ...]]:
+        desk, pair = self._desk, (policy, other)
+        try:
+            if policy is None:
+                raise UserError(desk.problem(run_id) or "Choose a policy.")
+            _, rows = desk.table(run_id, *pair)
+            seed, mode = (rows[0][0], rows[0][1]) if rows else (0, mode)
+            if not desk.is_recorded(run_id, *pair, seed=seed, mode=mode):
+                text = "Recording the first episode" if not rows else "Recording the same seed"
+                yield self._table(run_id, *pair), _busy(text, keeps=False), gr.skip()
+            value = desk.show(run_id, *pair, seed=seed, mode=mode)
+            yield self._table(run_id, *pair), value, self._next_seed(run_id, policy)
+        except UserError as error:
+            yield self._table(run_id, None, None), _message(str(error)), 0
+
+    def _play(
+        self,
+        run_id: str,
+        policy: str | None,
+        other: str | None,
+        mode: str,
+        seed: Any,
+        count: Any,
+        request: gr.Request,
+    ) -> Iterator[tuple[Any, ...]]:
+        """Record episodes one after another and show each."""
+        is_newest = self._turns.take(_page_of(request))
+        yield from _while(
+            is_newest, self._show_new(run_id, (policy, other or None), mode, seed, count)
+        )
+
+    def _show_new(
+        self, run_id: str, pair: tuple[str | None, str | None], mode: str, seed: Any, count: Any
+    ) -> Iterator[tuple[Any, ...]]:
+        desk, policy = self._desk, pair[0]
+        try:
+            if policy is None:
+                raise UserError(desk.problem(run_id) or "Choose a policy first.")
+            n_episodes = count_of(count)
+            for k in range(n_episodes):
+                if not desk.is_recorded(run_id, *pair, seed=seed + k, mode=mode):
+                    text = f"Recording episode {k + 1} of {n_episodes}"
+                    yield gr.skip(), _busy(text, keeps=True), gr.skip()
+                value = desk.show(run_id, *pair, seed=seed + k, mode=mode)
+                yield self._table(run_id, *pair), value, seed + k + 1
+        except UserError as error:
+            yield gr.skip(), _message("", keeps=True), gr.skip()
+            raise _as_message(error) from error
+
     def _pick(
-        self, run_id: str, policy: str, other: str | None, event: gr.SelectData
-    ) -> tuple[Any, ...]:
-        seed, mode = event.row_value[:2]
-        value = self._desk.show(run_id, policy, other or None, seed=int(seed), mode=mode)
-        # The other policy's episode may be a new one.
-        return value, self._table(run_id, policy, other) if other else gr.skip()
+        self,
+        run_id: str,
+        policy: str,
+        other: str | None,
+        event: gr.SelectData,
+        request: gr.Request,
+    ) -> Iterator[tuple[Any, ...]]:
+        """Show the episode of a row; that of the other policy may have to be recorded."""
+        is_newest = self._turns.join(_page_of(request))
+        seed, mode = int(event.row_value[0]), event.row_value[1]
+        yield from _while(is_newest, self._show_row(run_id, (policy, other or None), seed, mode))
+
+    def _show_row(
+        self, run_id: str, pair: tuple[str, str | None], seed: int, mode: str
+    ) -> Iterator[tuple[Any, ...]]:
+        desk, other = self._desk, pair[1]
+        try:
+            if not desk.is_recorded(run_id, *pair, seed=seed, mode=mode):
+                yield _busy("Recording the same seed", keeps=True), gr.skip()
+            value = desk.show(run_id, *pair, seed=seed, mode=mode)
+            yield value, self._table(run_id, *pair) if other else gr.skip()
+        except UserError as error:
+            yield _message("", keeps=True), gr.skip()
+            raise _as_message(error) from error
 
     def _table(self, run_id: str, policy: str | None, other: str | None) -> dict[str, Any]:
         headers, rows = self._desk.table(run_id, policy, other or None)

@@ -20,6 +20,7 @@ def player_value(
     *,
     run_id: str,
     media: MediaShelf,
+    dreams: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the value of the player.
 
@@ -28,6 +29,7 @@ def player_value(
         names: What each is called.
         run_id: The run that they belong to.
         media: Serves their films.
+        dreams: What can be dreamt in that run; None where its agent has no world model.
     """
     assert len(episodes) == len(names), (len(episodes), names)
     first = episodes[0].record
@@ -37,6 +39,7 @@ def player_value(
         "fps": first.fps,
         "actions": first.actions,
         "observation": first.observation,
+        "dreams": dreams,
         "branch_step": None if branch is None else branch.step,
         "episodes": [
             _episode(episode, name, media) for episode, name in zip(episodes, names, strict=True)

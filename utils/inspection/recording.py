@@ -12,6 +12,7 @@ from torch import Tensor
 from utils.errors import UserError
 from utils.inspection.advantages import LearnerView, episode_advantage
 from utils.inspection.observations import ObservationReader
+from utils.inspection.progress import Progress
 from utils.inspection.record import End
 from utils.playback.environment import draw_states
 from utils.policies import Policy
@@ -125,6 +126,7 @@ class EpisodeRecorder:
         seed: int,
         is_deterministic: bool,
         max_steps: int,
+        progress: Progress,
         script: Script | None = None,
         film: VideoWriter | None = None,
         view_film: VideoWriter | None = None,
@@ -135,6 +137,7 @@ class EpisodeRecorder:
             seed: Of the environment and of sampled actions, >= 0.
             is_deterministic: Most likely actions rather than samples.
             max_steps: Cut the episode after so many steps.
+            progress: Is told of every step.
             script: Actions to begin with; None lets the policy choose from the start.
             film: Gets T + 1 frames of the environment; None films nothing.
             view_film: Gets T + 1 frames of what the network sees.
@@ -143,6 +146,7 @@ class EpisodeRecorder:
             CannotReplayError: The environment does not follow the script to its end.
             EnvironmentFailedError: It raised or gave numbers that are not finite.
             RenderError: It cannot be drawn.
+            RecordingStoppedError: A person has had enough.
         """
         generator = torch.Generator().manual_seed(seed)
         stepper = Stepper(self._env, self._policy, device=_CPU)
@@ -152,6 +156,7 @@ class EpisodeRecorder:
         end: End | None = None
         while end is None:
             t = len(log.reward)
+            progress.note_steps(t)
             self._note_state(log, stepper)
             self._shoot(film, view_film, stepper, is_final=_has_ended(outcome))
             if script is not None:

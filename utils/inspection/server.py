@@ -23,6 +23,7 @@ from utils.inspection.main_thread import MainThread
 from utils.inspection.media import MEDIA_PATH, MediaShelf
 from utils.inspection.page import HEAD, STATIC_PATH, build_page, build_theme
 from utils.inspection.plan import InspectPlan
+from utils.inspection.progress import Progress
 
 if TYPE_CHECKING:
     from utils.inspection.studio import Studio
@@ -37,19 +38,21 @@ _CONTENT_POLICY = (
 
 
 def serve(
-    plan: InspectPlan, build_studio: Callable[[], Studio], *, stream: TextIO | None = None
+    plan: InspectPlan, build_studio: Callable[[Progress], Studio], *, stream: TextIO | None = None
 ) -> None:
     """Serve the page until the process is interrupted or told to end.
 
     Args:
         plan: What to show, and the socket.
-        build_studio: Is called once, in the main thread, when the page can already be loaded.
+        build_studio: Is called once, in the main thread, when the page can already be loaded; the
+            studio tells the progress of its recordings.
         stream: Where the address is told; standard output if None.
     """
     stream = stream or sys.stdout
     main_thread = MainThread()
     media = MediaShelf()
-    studio = _Late(build_studio)
+    progress = Progress()
+    studio = _Late(lambda: build_studio(progress))
     desk = Desk(
         runs_dir=plan.runs_dir,
         first_run=plan.run,
@@ -57,6 +60,7 @@ def serve(
         studio=studio.get,
         main_thread=main_thread,
         media=media,
+        progress=progress,
     )
     app = build_app(desk, media, is_loopback=plan.is_loopback)
     signal.signal(signal.SIGTERM, _interrupt)
@@ -170,9 +174,18 @@ class _ServerThread:
             assert self._thread.is_alive(), "the web server ended before it began"
 
     def stop(self) -> None:
+        """End, and cut what is still open, such as the stream that every open page listens to.
+
+        That somebody was listening is no error of the program, though the libraries log it as one.
+        """
+        loggers = [logging.getLogger(name) for name in ("uvicorn.error", "asyncio")]
+        for logger in loggers:
+            logger.disabled = True
         self._server.should_exit = True
         if self._thread.is_alive():
             self._thread.join(timeout=_LONGEST_GOODBYE_SECONDS)
+        for logger in loggers:
+            logger.disabled = self._thread.is_alive()
         self._listener.close()
 
 

@@ -67,8 +67,14 @@ def fingerprint(checkpoint: Path) -> str:
     try:
         with zipfile.ZipFile(checkpoint) as archive:
             entries = [(item.filename, item.file_size, item.CRC) for item in archive.infolist()]
-    except (OSError, zipfile.BadZipFile) as error:
-        raise CheckpointError(f"checkpoint '{checkpoint}' cannot be read: {error}") from error
+    except zipfile.BadZipFile as error:
+        raise CheckpointError(
+            f"checkpoint '{checkpoint}' is cut short or not a checkpoint"
+        ) from error
+    except OSError as error:
+        raise CheckpointError(
+            f"checkpoint '{checkpoint}' cannot be read: {error.strerror}"
+        ) from error
     return f"{zlib.crc32(repr(sorted(entries)).encode()):08x}"
 
 

@@ -11,11 +11,15 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
+from utils.config import WorldModelConfig
 from utils.environment import solved_threshold
 from utils.errors import UserError
 from utils.inspection.actions import as_policy_action, describe_actions, read_choice
 from utils.inspection.advantages import learner_view
+from utils.inspection.dream_wish import DreamWish
+from utils.inspection.dreams import DreamRoom
 from utils.inspection.observations import ObservationReader
+from utils.inspection.progress import Progress
 from utils.inspection.record import Branch, EpisodeRecord, EpisodeRequest
 from utils.inspection.recording import EpisodeRecorder, Recorded, Script
 from utils.inspection.store import (
@@ -34,6 +38,7 @@ from utils.playback.environment import (
     render_modes,
 )
 from utils.policies import Policy
+from utils.policies.world_model_policy import Belief
 from utils.run import Run
 from utils.vector_envs import InProcessVectorEnv
 from utils.video import VideoWriter
@@ -63,13 +68,15 @@ class Studio:
     only one environment in a process.
     """
 
-    def __init__(self, load_policy: LoadPolicy) -> None:
+    def __init__(self, load_policy: LoadPolicy, progress: Progress | None = None) -> None:
         """Open nothing yet.
 
         Args:
             load_policy: Gets a policy out of a run.
+            progress: Is told what is recorded, and how far that is; None where nobody looks.
         """
         self._load_policy = load_policy
+        self._progress = progress or Progress()
         self._stage: _Stage | None = None
 
     def record(self, run: Run, config: Any, request: EpisodeRequest) -> StoredEpisode:
@@ -118,6 +125,12 @@ class Studio:
         found = EpisodeStore(run).find(request)
         return found or stage.record(request, original=record)
 
+    def dream(
+        self, run: Run, config: Any, episode: StoredEpisode, wish: DreamWish
+    ) -> dict[str, Any]:
+        """Return what a world model makes of an episode, and a dream; see `DreamRoom.answer`."""
+        return self._stage_of(run, config).dream(episode.record, wish)
+
     def close(self) -> None:
         """Close the environment."""
         stage, self._stage = self._stage, None
@@ -127,16 +140,19 @@ class Studio:
     def _stage_of(self, run: Run, config: Any) -> _Stage:
         if self._stage is None or self._stage.run != run or self._stage.config != config:
             self.close()
-            self._stage = _Stage(run, config, self._load_policy)
+            self._stage = _Stage(run, config, self._load_policy, self._progress)
         return self._stage
 
 
 class _Stage:
     """The environment of one run, and the policies that have played in it."""
 
-    def __init__(self, run: Run, config: Any, load_policy: LoadPolicy) -> None:
+    def __init__(self, run: Run, config: Any, load_policy: LoadPolicy, progress: Progress) -> None:
+        self._progress = progress
+        progress.begin(f"Loading {config.env_id}")
         self.run = run
         self.config = config
+        self._dreams: DreamRoom | None = None
         self._load_policy = load_policy
         self._policies: dict[str, LoadedPolicy] = {}
         torch.set_num_threads(config.torch_threads)
@@ -159,6 +175,9 @@ class _Stage:
     ) -> StoredEpisode:
         """Play an episode and store it; `original` is the one that a branch leaves."""
         loaded = self._policy(request)
+        self._progress.begin(
+            f"{self.run.id}, {request.checkpoint}, seed {request.seed}, {request.mode}"
+        )
         recorder = EpisodeRecorder(
             self.env,
             loaded.policy,
@@ -181,6 +200,7 @@ class _Stage:
                     seed=request.seed,
                     is_deterministic=request.is_deterministic,
                     max_steps=self._max_steps,
+                    progress=self._progress,
                     script=script,
                     film=film,
                     view_film=view_film,
@@ -190,6 +210,19 @@ class _Stage:
         stored = store.find(request)
         assert stored is not None, request
         return stored
+
+    def dream(self, record: EpisodeRecord, wish: DreamWish) -> dict[str, Any]:
+        """Dream of an episode that was recorded."""
+        if not isinstance(self.config, WorldModelConfig):
+            raise UserError(f"{self.config.algo_id} has no world model: nothing can be dreamt")
+        if self._dreams is None:
+            self._dreams = DreamRoom(
+                self.env, reader=self._reader, config=self.config, progress=self._progress
+            )
+        policy = self._policy(record.request).policy
+        assert isinstance(policy, Belief), type(policy)
+        self._progress.begin(f"Playing seed {record.request.seed} again")
+        return self._dreams.answer(record, policy, wish)
 
     def _policy(self, request: EpisodeRequest) -> LoadedPolicy:
         key = f"{request.checkpoint}-{request.fingerprint}"

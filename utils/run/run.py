@@ -249,10 +249,13 @@ class Run:
     def saved_timesteps(self) -> int | None:
         """Return the timesteps of the last checkpoint; None where no file tells them."""
         try:
-            description = read_json(resolve(self.checkpoints_dir, "last").with_suffix(".json"))
+            return self.timesteps_of(resolve(self.checkpoints_dir, "last"))
         except CheckpointError:
             return None
-        counters = (description or {}).get("counters")
+
+    def timesteps_of(self, checkpoint: Path) -> int | None:
+        """Return the timesteps of a checkpoint's file; None where the file beside it is damaged."""
+        counters = (read_json(checkpoint.with_suffix(".json")) or {}).get("counters")
         timesteps = counters.get("timesteps") if isinstance(counters, dict) else None
         return timesteps if isinstance(timesteps, int) else None
 

@@ -42,3 +42,12 @@ def test_long_curves_are_thinned(tmp_path):
     run.metrics_csv.write_text(f"epoch,timesteps,train/loss/total\n{lines}\n")
     (curve,) = curves_value(run)["curves"]
     assert 1000 < len(curve["x"]) <= 1500
+
+
+def test_bytes_that_are_no_text_cost_their_row_only(tmp_path):
+    run = make_run(tmp_path, make_config())
+    run.metrics_csv.write_bytes(
+        b"epoch,timesteps,train/loss/total\n1,100,0.5\n2,200,\xff\xfe\x00\n3,300,0.25\n"
+    )
+    (curve,) = curves_value(run)["curves"]
+    assert (curve["x"], curve["y"]) == ([100, 300], [0.5, 0.25])

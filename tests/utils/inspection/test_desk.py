@@ -9,6 +9,7 @@ from utils.errors import CheckpointError, RunNotFoundError, UserError
 from utils.inspection.desk import Desk, count_of
 from utils.inspection.main_thread import MainThread
 from utils.inspection.media import MediaShelf
+from utils.inspection.progress import Progress
 from utils.inspection.studio import Studio
 from utils.storage import write_json
 
@@ -31,7 +32,8 @@ def open_desk(tmp_path):
     def open_desk(*, first_checkpoint=None, n_runs=1, runs_dir=tmp_path / "my runs", **changes):
         config = make_config(**changes)
         runs = [make_run(runs_dir, config, states=[state_of(config)] * 2) for _ in range(n_runs)]
-        studio = Studio(load_policy)
+        progress = Progress()
+        studio = Studio(load_policy, progress)
         studios.append(studio)
         desk = Desk(
             runs_dir=runs_dir,
@@ -40,6 +42,7 @@ def open_desk(tmp_path):
             studio=lambda: studio,
             main_thread=SameThread(),
             media=MediaShelf(),
+            progress=progress,
         )
         return desk, runs
 
@@ -171,3 +174,62 @@ def test_a_run_without_checkpoints_can_be_looked_at(open_desk, tmp_path):
     assert desk.first_checkpoint(run.id) is None
     assert desk.table(run.id, None, None)[1] == []
     assert desk.summary(run.id)
+
+
+def test_a_run_that_cannot_be_shown_says_why_and_offers_nobody(open_desk):
+    desk, (run,) = open_desk()
+    write_json(run.config_path, {"config_id": "<b>old</b>:ppo", "schema_version": 99})
+    assert "written by a newer program" in desk.problem(run.id)
+    assert (desk.checkpoints(run.id), desk.first_checkpoint(run.id)) == ([], None)
+    assert desk.default_mode(run.id) == "greedy"
+    assert run.id in desk.summary(run.id)
+
+
+def test_a_run_without_a_checkpoint_says_so(open_desk):
+    desk, (run,) = open_desk()
+    assert desk.problem(run.id) is None
+    for path in run.checkpoints_dir.iterdir():
+        path.unlink()
+    assert "no checkpoint yet" in desk.problem(run.id)
+
+
+@pytest.mark.parametrize(
+    "about", [{"counters": 3}, {"counters": {}}, {"counters": {"timesteps": "x"}}]
+)
+def test_a_damaged_file_beside_a_checkpoint_costs_its_timesteps_only(open_desk, about):
+    desk, (run,) = open_desk()
+    write_json(run.checkpoints_dir / "epoch=00.json", about)
+    write_json(run.checkpoints_dir / "epoch=01.json", {"counters": {"timesteps": 2000}})
+    labels = [label for label, _ in desk.checkpoints(run.id)]
+    assert labels == ["epoch=00 · best", "epoch=01 · last · 2,000 timesteps"]
+    assert desk.curves(run.id)["marks"] == [{"name": "epoch=01", "x": 2000}]
+
+
+def test_results_of_another_shape_are_left_out(open_desk):
+    desk, (run,) = open_desk()
+    write_json(run.results_path, {"test": [1]})
+    assert "in the test" not in desk.summary(run.id)
+
+
+def test_a_recording_can_be_stopped_and_leaves_nothing(open_desk):
+    desk, (run,) = open_desk()
+    assert not desk.is_recorded(run.id, "epoch=00", None, seed=0, mode="greedy")
+    note_steps = desk._progress.note_steps
+    seen = []
+
+    def stop_at_step_2(n_steps):
+        seen.append(desk.progress())
+        if n_steps == 2:
+            desk.stop()
+        note_steps(n_steps)
+
+    desk._progress.note_steps = stop_at_step_2
+    with pytest.raises(UserError, match="nothing is kept"):
+        desk.show(run.id, "epoch=00", None, seed=0, mode="greedy")
+    assert seen[-1]["what"] == f"{run.id}, epoch=00, seed 0, greedy"
+    assert not (run.path / "inspection").exists()
+    desk._progress.note_steps = note_steps
+    desk.show(run.id, "epoch=00", None, seed=0, mode="greedy")
+    assert desk.is_recorded(run.id, "epoch=00", None, seed=0, mode="greedy")
+    assert not desk.is_recorded(run.id, "epoch=00", "epoch=01", seed=0, mode="greedy")
+    assert not desk.is_recorded(run.id, "nope", None, seed=0, mode="greedy")

@@ -8,6 +8,7 @@ from tests.helpers.played_runs import make_config
 from tests.helpers.policies import build_linear_policy
 from utils.inspection.advantages import LearnerView
 from utils.inspection.observations import ObservationReader
+from utils.inspection.progress import Progress
 from utils.inspection.recording import CannotReplayError, EpisodeRecorder, Script
 from utils.playback.environment import build_playback_env
 from utils.policies.random_policy import RandomPolicy
@@ -35,7 +36,7 @@ def build():
 
 def record(env, policy, *, learner=HALVES, seed=3, is_deterministic=True, **options):
     recorder = EpisodeRecorder(env, policy, reader=ObservationReader(env), learner=learner)
-    options = {"max_steps": 1000} | options
+    options = {"max_steps": 1000, "progress": Progress()} | options
     return recorder.record(seed=seed, is_deterministic=is_deterministic, **options)
 
 

@@ -12,6 +12,7 @@ from tests.test_run_play import state_of
 from tests.utils.inspection.test_desk import SameThread
 from utils.inspection.desk import Desk
 from utils.inspection.media import MediaShelf
+from utils.inspection.progress import Progress
 from utils.inspection.server import STATIC_FOLDER, build_app
 from utils.inspection.studio import Studio
 
@@ -33,6 +34,7 @@ def served(tmp_path_factory):
         studio=lambda: studio,
         main_thread=SameThread(),
         media=media,
+        progress=Progress(),
     )
     app = build_app(desk, media, is_loopback=True)
     with TestClient(app, base_url="http://127.0.0.1:7860") as client:

@@ -1,6 +1,8 @@
 // The player: one cursor for films, panels and charts of one or two episodes.
 
 import { LineChart, inks } from "./charts.js";
+import { DreamPanel } from "./dream.js";
+import { Message, Waiting } from "./notices.js";
 import { decode, make, rangeOf } from "./numbers.js";
 import { WhatIfPanel, actionText, choiceNames } from "./panels.js";
 import { Screen } from "./screen.js";
@@ -23,26 +25,44 @@ const memory = { speed: 1, window: 0, drawn: null, drawnFor: "" };
 export function start({ element, props, watch, server }) {
   const mount = element.querySelector(".inspector-mount");
   let player = null;
-  const show = (value, step = 0) => {
+  let notice = null;
+  let chosen = null; // what the server has sent, which a "what if" goes back to
+  const clear = () => {
     player?.destroy();
-    mount.replaceChildren();
     player = null;
-    if (!value) {
-      mount.append(make("p", "inspector-empty", "No episode yet. The first one is recorded when a policy is chosen."));
-      return;
-    }
+    mount.replaceChildren();
+    mount.player = null;
+  };
+  const tell = (made, keeps) => {
+    notice = made;
+    if (!keeps) clear();
+    mount.classList.toggle("waiting", Boolean(made?.isBusy && player));
+    if (made) mount.prepend(made.root);
+  };
+  const receive = (value) => {
+    notice?.destroy();
+    if (!value) tell(new Waiting("Opening the run", server), false);
+    else if (value.busy) tell(new Waiting(value.busy, server), value.keeps);
+    else if (value.episodes) {
+      tell(null, true);
+      chosen = value;
+      show(value);
+    } else tell(value.message ? new Message(value.message) : null, value.keeps);
+  };
+  const show = (value, step = 0) => {
+    clear();
     const ask = async (question) => {
       const answer = await server.what_if(question);
       if (answer.value) show(answer.value, question.step);
       return answer;
     };
-    const back = value === props.value ? null : (at) => show(props.value, at);
-    player = new Player(mount, value, { ask, back, step });
+    const back = value === chosen ? null : (at) => show(chosen, at);
+    player = new Player(mount, value, { ask, dream: server.dream, back, step });
     mount.player = player;
   };
-  watch("value", () => show(props.value));
+  watch("value", () => receive(props.value));
   document.addEventListener("keydown", (event) => player?.onKey(event));
-  show(props.value);
+  receive(props.value);
 }
 
 function icon(name) {
@@ -75,7 +95,7 @@ function sumBefore(reward) {
 }
 
 class Player {
-  constructor(mount, value, { ask, back, step }) {
+  constructor(mount, value, { ask, dream, back, step }) {
     this.value = prepare(value);
     this.ask = ask;
     this.step = step;
@@ -88,6 +108,12 @@ class Player {
     this.root.classList.toggle("two", episodes.length > 1);
     this.buildScreens(back);
     this.buildBar();
+    if (this.value.dreams) {
+      this.dreams = new DreamPanel(this.root, this.value, episodes, {
+        ask: dream,
+        seek: (x) => this.seek(x),
+      });
+    }
     this.chartGrid = make("div", "charts");
     this.root.append(this.chartGrid);
     this.buildCharts();
@@ -217,6 +243,7 @@ class Player {
       chart.setDomain(domain);
       chart.setCursor(this.step);
     }
+    this.dreams?.update(this.step, domain);
     if (!this.isPlaying) this.whatIf.update(Math.min(this.step, this.screens[0].lastState + 1));
   }
 
@@ -405,6 +432,7 @@ class Player {
     this.isGone = true;
     this.pause();
     this.charts.forEach((chart) => chart.destroy());
+    this.dreams?.destroy();
     this.screens.forEach((screen) => screen.destroy());
     this.root.remove();
   }
