@@ -173,6 +173,7 @@ ENTRIES = (
         ),
     ),
     Entry("VizDoom-Basic:ppo", 3, 80.0, (Published("scripted", 80.6, None),)),
+    Entry("MiniGrid-Empty-Random-5x5-v0:ppo", 3, 0.95, (Published("RL Zoo", 0.968, None, "100k"),)),
     Entry("MiniGrid-DoorKey-5x5-v0:ppo", 3, 0.95, (Published("RL Zoo", 0.964, None, "100k"),)),
     Entry("MiniGrid-MultiRoom-N2-S4-v0:ppo", 3, None),
     Entry(
