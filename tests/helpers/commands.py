@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from utils.run import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVS = "tests.helpers.envs:"
-LONGEST_SECONDS = 60.0
+LONGEST_SECONDS = 300.0
+"""Of a command that hangs; a busy machine takes its time for one that does not."""
 
 # Twelve epochs of 128 timesteps with evaluations and saves in between.
 SMALL = {
@@ -60,15 +62,17 @@ class Command:
         reports: bool = False,
         environment: dict[str, str] | None = None,
         terminal: str | None = None,
+        modules: Sequence[str] = (),
     ) -> None:
         """Start a command.
 
         Args:
-            argv: Name of an entry script and its arguments.
+            argv: Name of an entry script, or of a module with a `main`, and its arguments.
             fault: What befalls it; see `tests.helpers.faults`.
             reports: Write the report of a finished run, which takes longer than a small run.
             environment: Variables that differ from this process's.
             terminal: The terminal that it is in, reads from and writes to; files if None.
+            modules: What it imports beside what all commands need; loaded once for all of them.
         """
         self._folder = Path(tempfile.mkdtemp(prefix="command-"))
         self._out, self._err = self._folder / "out", self._folder / "err"
@@ -77,6 +81,7 @@ class Command:
             "fault": fault,
             "reports": reports,
             "environment": environment or {},
+            "modules": list(modules),
             "in": terminal or os.devnull,
             "out": terminal or str(self._out),
             "err": terminal or str(self._err),

@@ -63,7 +63,7 @@ class Server:
 
     def state(self) -> dict[str, Any]:
         """Return what was sent so far."""
-        with urllib.request.urlopen(f"{self.url}/state", timeout=10) as answer:
+        with urllib.request.urlopen(f"{self.url}/state", timeout=60) as answer:
             return json.load(answer)
 
 

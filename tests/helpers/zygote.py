@@ -38,6 +38,8 @@ def serve() -> None:
         if "poll" in request:
             answer = _poll(request["poll"])
         else:
+            for name in request["modules"]:
+                importlib.import_module(name)
             sys.stdout.flush()
             pid = os.fork()
             if pid == 0:

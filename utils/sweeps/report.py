@@ -98,8 +98,11 @@ def write_page(study: SweepStudy, folder: Path, *, best_id: str | None) -> Path:
         f"{describe_counts(study.counts())}.",
         _best_part(study, best_id),
     ]
-    if picture := draw_sweep(study):
-        write_bytes(folder / _PICTURE_NAME, picture, sync=False)
+    figure = draw_sweep(study)
+    if figure is not None:
+        content = io.BytesIO()
+        figure.savefig(content, dpi=110)
+        write_bytes(folder / _PICTURE_NAME, content.getvalue(), sync=False)
         parts.append(f"![Value of each trial, and by each parameter]({_PICTURE_NAME})")
     parts += [_importance_part(study), "## Trials", markdown_table(header, rows)]
     if lines := failures(study):
@@ -134,8 +137,8 @@ def _importance_part(study: SweepStudy) -> str:
     )
 
 
-def draw_sweep(study: SweepStudy) -> bytes | None:
-    """Draw the values by trial and by each parameter as a PNG; None without two values."""
+def draw_sweep(study: SweepStudy) -> Any:
+    """Draw the values by trial and by each parameter; None without two values."""
     done = [
         t for t in study.trials if state_of(t) in ("complete", "pruned") and t.value is not None
     ]
@@ -153,9 +156,7 @@ def draw_sweep(study: SweepStudy) -> bytes | None:
         _draw_slice(axis, name, done, study.spec)
     for axis in axes[1 + len(names) :]:
         axis.set_axis_off()
-    content = io.BytesIO()
-    figure.savefig(content, dpi=110)
-    return content.getvalue()
+    return figure
 
 
 def _draw_history(axis: Any, study: SweepStudy, done: Sequence[Any]) -> None:
@@ -164,8 +165,10 @@ def _draw_history(axis: Any, study: SweepStudy, done: Sequence[Any]) -> None:
     bests: list[float] = []
     for trial in complete:
         bests.append(better([*bests[-1:], trial.value]))
+    numbers = [t.number for t in complete] + [t.number for t in done[-1:]]
     _scatter(axis, [t.number for t in done], done)
-    axis.step([t.number for t in complete], bests, where="post", color="tab:orange", label="best")
+    bests += bests[-1:]
+    axis.step(numbers[: len(bests)], bests, where="post", color="tab:orange", label="best")
     axis.set(xlabel="trial", ylabel=study.spec.metric.name, title="trials")
     _mark_whole_numbers(axis)
     axis.legend(fontsize=8)

@@ -175,7 +175,7 @@ def check_that_it_can_be_sent(run, told, folder):
                 cwd=folder,
                 capture_output=True,
                 text=True,
-                timeout=60,
+                timeout=300,
             )
             assert done.returncode == 0, done.stdout + done.stderr
         state = server.state()
@@ -260,7 +260,7 @@ def test_alerts_results_and_failures_reach_the_trackers(tmp_path):
         env=os.environ | environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "train/grad/norm 300 it grows (2, above 1, epoch 3)\n"

@@ -28,7 +28,7 @@ def run_python(*arguments, environment):
         env=os.environ | environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
 
 

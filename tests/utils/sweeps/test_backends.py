@@ -124,7 +124,7 @@ def test_a_sweep_with_a_wrong_key_stops_before_any_server_is_asked(tmp_path):
             env=os.environ | client_environment(tmp_path),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
         )
         assert done.returncode == 2
         assert "unknown key 'polcy_lr': did you mean 'policy_lr'?" in done.stderr

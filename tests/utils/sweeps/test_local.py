@@ -1,17 +1,14 @@
 """Sweeps by processes of this machine; a quick program stands in for train.py."""
 
 import json
-import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.helpers.commands import processes_left
+from tests.helpers.commands import Command, processes_left
 from utils.config import load_config
 from utils.errors import ConfigError, RunFailedError
 from utils.sweeps import read_sweep
@@ -20,10 +17,12 @@ from utils.sweeps.cli import parse_sweep_args
 pytest.importorskip("optuna")
 
 import utils.sweeps.trial
+from utils.sweeps.report import draw_sweep
 from utils.sweeps.session import run_session
 from utils.sweeps.study import SETTINGS, SweepStudy, state_of
 
 ROOT = Path(__file__).resolve().parents[3]
+ONE_SEED = {"seed": 0, "n_seeds": 1}
 SWEEP = """\
 program: train.py
 command: ["${env}", "${interpreter}", "${program}", "CartPole-v1:ppo", "-q", "--wandb_sweep"]
@@ -52,7 +51,7 @@ def quick(tmp_path, monkeypatch):
 
 def trials(folder, text=None):
     spec = read_sweep(folder / "sweep.yaml")
-    return SweepStudy(spec, folder / "out", seed=0, n_seeds=1).trials
+    return SweepStudy(spec, folder / "out", **ONE_SEED).trials
 
 
 def settings_in_runs(folder):
@@ -78,8 +77,19 @@ def test_a_grid_is_tried_once_and_its_best_becomes_a_config(quick, tmp_path, cap
     page = (tmp_path / "out" / "report.md").read_text()
     assert f"python train.py {config_id}" in page
     assert (tmp_path / "out" / "sweep.png").stat().st_size > 10_000
+    check_picture(SweepStudy(read_sweep(tmp_path / "sweep.yaml"), tmp_path / "out", **ONE_SEED))
     assert quick(GRID) == 0  # nothing is left to do
     assert len(trials(tmp_path)) == 6
+
+
+def check_picture(study):
+    """Trials are counted by whole numbers, and the best so far is drawn to the last of them."""
+    history, *slices = draw_sweep(study).axes
+    assert all(float(tick).is_integer() for tick in history.get_xticks())
+    (line,) = history.get_lines()
+    assert list(line.get_xdata()) == [0, 1, 2, 3, 4, 5, 5]
+    assert max(line.get_ydata()) == line.get_ydata()[-1] == 100
+    assert [axis.get_title() for axis in slices if axis.axison] == ["gamma", "n_epochs"]
 
 
 def test_a_sweep_can_be_lengthened_and_draws_what_it_would_have_drawn(quick, tmp_path):
@@ -155,18 +165,8 @@ def test_another_sweep_in_the_same_folder_is_refused(quick):
         quick(RANDOM, "--n-trials", "1", "--seeds", "2")
 
 
-DRIVER = """
-import sys
-from pathlib import Path
-import utils.sweeps.trial
-utils.sweeps.trial.ROOT = Path(sys.argv.pop(1))
-from utils.errors import exit_on_user_error
-from utils.sweeps import read_sweep
-from utils.sweeps.cli import parse_sweep_args
-from utils.sweeps.session import run_session
-args = parse_sweep_args(sys.argv[1:])
-exit_on_user_error(lambda: run_session(read_sweep(args.path), args))
-"""
+MODULES = ("tests.helpers.quick_sweep", "matplotlib.figure")
+LONGEST_SECONDS = 300.0
 
 
 def start_sweep(folder, text, *options):
@@ -179,14 +179,7 @@ def start_sweep(folder, text, *options):
 def start_sweep_again(folder, *options):
     """Start the same sweep over what is there."""
     arguments = [str(folder), str(folder / "sweep.yaml"), "--out", str(folder / "out")]
-    return subprocess.Popen(
-        [sys.executable, "-c", DRIVER, *arguments, *options],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+    return Command("tests.helpers.quick_sweep", *arguments, *options, modules=MODULES)
 
 
 def running_trainings(folder):
@@ -201,8 +194,8 @@ def running_trainings(folder):
     return found
 
 
-def wait_until(condition, seconds=30.0):
-    deadline = time.monotonic() + seconds
+def wait_until(condition):
+    deadline = time.monotonic() + LONGEST_SECONDS
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -214,17 +207,16 @@ SLOW_GRID = SWEEP % "grid" + "  n_epochs: {values: [1, 7, 8]}\n"
 def test_after_kill_9_the_running_trial_is_done_again(tmp_path):
     sweep = start_sweep(tmp_path, SLOW_GRID, "--jobs", "2")
     wait_until(lambda: list(tmp_path.glob("out/trials/0001/*/metrics.jsonl")))
-    os.kill(sweep.pid, signal.SIGKILL)
+    sweep.send(signal.SIGKILL)
     sweep.wait()
     wait_until(lambda: not running_trainings(tmp_path))  # they do not outlive their sweep
     journal = tmp_path / "out" / "journal.log"
     journal.write_bytes(journal.read_bytes() + b'{"op_code": 4, "wor')  # killed while it wrote
     program = tmp_path / "train.py"
     program.write_text(program.read_text().replace("7: 2.0", "7: 0.0"))
-    again = start_sweep_again(tmp_path)
-    out, _ = again.communicate(timeout=60)
-    assert again.returncode == 0, out
-    assert "3 complete" in out
+    again = start_sweep_again(tmp_path).wait()
+    assert again.code == 0, again.err
+    assert "3 complete" in again.out
     found = trials(tmp_path)
     lost = [t for t in found if state_of(t) == "lost"]
     done = {t.user_attrs[SETTINGS]["n_epochs"] for t in found if state_of(t) == "complete"}
@@ -235,24 +227,23 @@ def test_after_kill_9_the_running_trial_is_done_again(tmp_path):
 def test_ctrl_c_leaves_no_process_and_says_how_to_go_on(tmp_path):
     sweep = start_sweep(tmp_path, SLOW_GRID, "--jobs", "2")
     wait_until(lambda: list(tmp_path.glob("out/trials/0001/*/metrics.jsonl")))
-    os.kill(sweep.pid, signal.SIGINT)
-    out, _ = sweep.communicate(timeout=30)
-    assert sweep.returncode == 130, out
-    assert "interrupted; go on with: python" in out
-    assert "interrupted and done again" in out
+    sweep.send(signal.SIGINT)
+    ended = sweep.wait()
+    assert ended.code == 130, ended.err
+    assert "interrupted; go on with: python" in ended.err
+    assert "interrupted and done again" in ended.out
     assert running_trainings(tmp_path) == []
     assert processes_left(sweep.pid) == []
     assert any(state_of(trial) == "waiting" for trial in trials(tmp_path))
 
 
-@pytest.mark.slow
 def test_two_sweep_processes_share_the_trials(tmp_path):
     first = start_sweep(tmp_path, GRID)
     wait_until(lambda: (tmp_path / "out" / "journal.log").exists())
     second = start_sweep_again(tmp_path)
     for process in (first, second):
-        out, _ = process.communicate(timeout=60)
-        assert process.returncode == 0, out
+        done = process.wait()
+        assert done.code == 0, done.err
     found = trials(tmp_path)
     points = [tuple(t.user_attrs[SETTINGS].values()) for t in found]
     assert [state_of(t) for t in found] == ["complete"] * 6
