@@ -195,6 +195,8 @@ def read_parameter(entry: Any) -> Parameter:
     if not isinstance(entry, Mapping):
         raise ValueError("must be a mapping such as {values: [1, 2]} or {min: 0.1, max: 1.0}")
     kind = entry.get("distribution") or _guess(entry)
+    if kind == "categorical" and "probabilities" in entry:
+        kind = "categorical_w_probabilities"
     if kind not in _READERS:
         hint = did_you_mean(str(kind), _READERS)
         raise ValueError(f"unknown distribution '{kind}'{hint} (known: {', '.join(_READERS)})")

@@ -29,8 +29,12 @@ _KEYS = (
     "early_terminate",
     "run_cap",
 )
-_EARLY_KEYS = {"hyperband": ("min_iter", "max_iter", "s", "eta"), "median": ("min_iter",)}
+_EARLY_KEYS = {
+    "hyperband": ("min_iter", "max_iter", "s", "eta", "strict"),
+    "median": ("min_iter",),
+}
 _COMMAND_START = ("${env}", "${interpreter}", "${program}")
+_AGENT_ARGUMENTS = "${args}"
 _SWEEP_FLAGS = ("--wandb-sweep", "--wandb_sweep")
 
 
@@ -184,10 +188,11 @@ class _Reader:
         before, after = command[:at], command[at + 1 :]
         if strange := [word for word in before if word not in _COMMAND_START]:
             self._add(("command",), f"'{strange[0]}' before ${{program}} is not known here")
-        words = [str(word) for word in after]
-        return [
-            word for word in words if not word.startswith("${args") and word not in _SWEEP_FLAGS
-        ]
+        words = [str(word) for word in after if word != _AGENT_ARGUMENTS]
+        if strange := [word for word in words if "${" in word]:
+            known = f"{_AGENT_ARGUMENTS}, or nothing: the settings come from the agent's file"
+            self._add(("command",), f"'{strange[0]}' is not known here (known: {known})")
+        return [word for word in words if word not in _SWEEP_FLAGS]
 
     def _read_arguments(self, arguments: list[str]) -> TrainArgs | None:
         if not arguments:
@@ -251,13 +256,9 @@ class _Reader:
             self._add(here, f"'early_terminate' must be a mapping such as {example}")
             return None
         kind = self._one_of((*here, "type"), block.get("type"), tuple(_EARLY_KEYS))
-        keys = _EARLY_KEYS[kind]
         for key, value in block.items():
-            if key != "type" and key not in keys:
-                known = ", ".join(keys)
-                self._add((*here, key), f"{kind} does not take '{key}' here (known: {known})")
-            elif key != "type" and (type(value) is not int or value < 1):
-                self._add((*here, key), f"'{key}' must be a whole number >= 1, got {value!r}")
+            if key != "type":
+                self._check_early_key(kind, (*here, key), value)
         if self.problems:
             return None
         eta = block.get("eta", 3)
@@ -270,6 +271,16 @@ class _Reader:
         more = ", or 'max_iter' and 's'" if kind == "hyperband" else ""
         self._add(here, f"{kind} needs 'min_iter'{more}")
         return None
+
+    def _check_early_key(self, kind: str, path: KeyPath, value: Any) -> None:
+        key, known = path[-1], _EARLY_KEYS[kind]
+        if key not in known:
+            self._add(path, f"{kind} does not take '{key}' here (known: {', '.join(known)})")
+        elif key == "strict":
+            if not isinstance(value, bool):
+                self._add(path, f"'strict' must be true or false, got {value!r}")
+        elif type(value) is not int or value < 1:
+            self._add(path, f"'{key}' must be a whole number >= 1, got {value!r}")
 
     def _check_grid(self, parameters: Mapping[str, Parameter]) -> None:
         for name, parameter in parameters.items():

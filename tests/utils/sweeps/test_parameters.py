@@ -56,6 +56,7 @@ def at(entry, fraction):
         ({"values": ["a", "b", "c"], "probabilities": [0.5, 0.25, 0.25]}, 0.4, "a"),
         ({"values": ["a", "b", "c"], "probabilities": [0.5, 0.25, 0.25]}, 0.6, "b"),
         ({"values": ["a", "b", "c"], "probabilities": [0.5, 0.25, 0.25]}, 0.8, "c"),
+        ({"distribution": "categorical", "values": [1, 2], "probabilities": [1, 3]}, 0.3, 2),
     ],
 )
 def test_a_value_at_a_place_of_its_distribution(entry, fraction, value):

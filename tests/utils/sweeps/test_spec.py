@@ -66,6 +66,7 @@ def test_a_sweep_with_nested_keys_and_schedules(tmp_path):
     [
         ("{type: hyperband, max_iter: 27, s: 2}", 3),  # 27 / 3^2
         ("{type: hyperband, max_iter: 32, s: 3, eta: 2}", 4),  # 32 / 2^3
+        ("{type: hyperband, min_iter: 2, strict: true}", 2),
         ("{type: median, min_iter: 5}", 5),
     ],
 )
@@ -103,6 +104,9 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
         (HEAD.replace(', "CartPole-v1:ppo"', ""), "nothing to train"),
         (HEAD.replace("CartPole-v1:ppo", "--sed=1"), "unknown option '--sed': did you mean '--s"),
         (HEAD.replace("train.py", "other.py"), "'program' must be train.py"),
+        (HEAD.replace('"-q"', '"${args_json}"'), "'${args_json}' is not known here"),
+        (HEAD.replace('"-q"', '"--runs-dir", "${envvar:RUNS}"'), "'${envvar:RUNS}' is not known"),
+        (HEAD.replace("${interpreter}", "python3"), "'python3' before ${program} is not known"),
         ("\n".join(HEAD.splitlines()[2:]) + "\n", "'command' must be a list such as"),
         (HEAD.replace(", goal: maximize", ""), "'metric.goal' is missing"),
         (HEAD.replace("random", "grid"), "parameter 'gamma': method: grid needs 'values'"),
@@ -143,3 +147,9 @@ def test_values_that_fit_with_some_of_the_others_are_no_mistake(tmp_path):
 @pytest.mark.parametrize("path", sorted((ROOT / "config" / "sweeps").glob("*.yaml")))
 def test_the_sweeps_of_the_project_are_sound(path):
     check_parameters(read_sweep(path))
+
+
+def test_the_arguments_of_the_agent_are_left_to_it(tmp_path):
+    head = HEAD.replace('"-q", "--wandb_sweep"', '"-q", "${args}"')
+    spec = read_sweep(write(tmp_path, "parameters: {gamma: {value: 0.9}}\n", head))
+    assert spec.arguments == ("CartPole-v1:ppo", "-q")
