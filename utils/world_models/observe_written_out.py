@@ -64,19 +64,32 @@ def observe_written_out(
         of autocast where that is on.
     """
     assert isinstance(rssm.latent, CategoricalLatent), rssm.latent
-    kind = embedding.device.type
-    dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else embedding.dtype
+    dtype = compute_dtype(embedding)
     kept = (~is_first).to(dtype).unsqueeze(-1)
-    weights, action_weight, bias = _gather_weights(rssm, dtype)
-    ready = F.linear(rssm.dynamics.read_actions(action * kept), action_weight, bias)
+    weights, of_action, bias = gather_weights(rssm, dtype)
+    ready = F.linear(rssm.dynamics.read_actions(action * kept), of_action.t(), bias)
     of_embedding = rssm.posterior.read_embedding(embedding)
     start = torch.cat([part.to(dtype) for part in before], dim=-1)
     share = rssm.latent.uniform_share
     return _Observe.apply(ready, of_embedding, kept, noise, start, share, *weights)
 
 
-def _gather_weights(rssm: RSSM, dtype: torch.dtype) -> tuple[Weights, Tensor, Tensor]:
-    """Return the loop's weights, and what reads the features of actions, (D, H) and (D,)."""
+def compute_dtype(x: Tensor) -> torch.dtype:
+    """Return the dtype of autocast where that is on, else that of `x`."""
+    kind = x.device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else x.dtype
+
+
+def gather_weights(rssm: RSSM, dtype: torch.dtype) -> tuple[Weights, Tensor, Tensor]:
+    """Return the loop's weights, what the blocks make of an action's features, and their bias.
+
+    Args:
+        rssm: A model that `is_written_out`.
+        dtype: Of the computation.
+
+    Returns:
+        Weights, (H, D) and (D,).
+    """
     dynamics, posterior = rssm.dynamics, rssm.posterior
     assert isinstance(dynamics, BlockGRU), dynamics
     readers = (dynamics.deter_in, dynamics.stoch_in)
@@ -102,7 +115,7 @@ def _gather_weights(rssm: RSSM, dtype: torch.dtype) -> tuple[Weights, Tensor, Te
         output_bias=posterior.output.bias,
     )
     cast = Weights(*(weight.to(dtype) for weight in weights))
-    return cast, shared[2 * hidden :].t(), layer.bias
+    return cast, shared[2 * hidden :], layer.bias.to(dtype)
 
 
 class _Observe(torch.autograd.Function):

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from utils.models.mlp import ACTIVATIONS
 from utils.world_models.dynamics import Dynamics
+from utils.world_models.imagine_written_out import imagine_written_out
 from utils.world_models.latents import Latent
 from utils.world_models.layers import build_dense_stack, build_linear, build_norm
 from utils.world_models.observe_written_out import is_written_out, observe_written_out
@@ -230,6 +231,20 @@ class RSSM(nn.Module):
             choose: State and number of the step -> actions (N, ...), and the same encoded (N, A).
             noise: (H, N, ...) see `Latent.draw_noise`.
         """
+        if torch.is_grad_enabled() or not is_written_out(self):
+            return self.imagine_step_by_step(start, choose, noise)
+        deter, stoch, action = imagine_written_out(
+            self, start, lambda deter, stoch, step: choose(State(deter, stoch), step), noise
+        )
+        return Imagined(State(deter, stoch), action)
+
+    def imagine_step_by_step(
+        self,
+        start: State,
+        choose: Callable[[State, int], tuple[Tensor, Tensor]],
+        noise: Tensor,
+    ) -> Imagined:
+        """Do what `imagine` does as it is read: of any model, and with gradients."""
         states, actions = [start], []
         for step in range(len(noise)):
             action, encoded = choose(states[-1], step)
