@@ -1,4 +1,4 @@
-"""`RSSM.imagine` without gradients: fewer, larger operations, and weights cast once for all steps."""
+"""`RSSM.imagine` without gradients: fewer, larger operations; weights are cast once."""
 
 from __future__ import annotations
 
