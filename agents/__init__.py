@@ -17,6 +17,7 @@ AGENTS = {
     "random": "agents.random.random_agent:RandomAgent",
     "sac": "agents.sac.sac_agent:SACAgent",
     "td3": "agents.td3.td3_agent:TD3Agent",
+    "tdmpc": "agents.tdmpc.tdmpc_agent:TDMPCAgent",
     "dreamer": "agents.dreamer.dreamer_agent:DreamerAgent",
     "planet": "agents.planet.planet_agent:PlanetAgent",
 }

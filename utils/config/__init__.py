@@ -14,6 +14,7 @@ from utils.config.algos import (
     SACConfig,
     SequenceConfig,
     TD3Config,
+    TDMPCConfig,
     WorldModelConfig,
 )
 from utils.config.catalog import CONFIG_DIR, list_configs
@@ -38,6 +39,7 @@ __all__ = [
     "SACConfig",
     "SequenceConfig",
     "TD3Config",
+    "TDMPCConfig",
     "WorldModelConfig",
     "PolicyKwargs",
     "SpecConfig",

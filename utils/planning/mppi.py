@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+from utils.planning.plan import Evaluate, pick_candidates
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,7 +42,7 @@ class PlanNoise(NamedTuple):
     """(M, A) standard normal, around the action that is carried out; None adds nothing."""
 
 
-class Plan(NamedTuple):
+class Planned(NamedTuple):
     """What was planned for N problems."""
 
     action: Tensor
@@ -96,14 +97,14 @@ def shift(mean: Tensor) -> Tensor:
 
 
 def plan(
-    evaluate: Callable[[Tensor], Tensor],
+    evaluate: Evaluate,
     *,
     mean: Tensor,
     proposals: Tensor | None,
     noise: PlanNoise,
     min_std: Tensor | float,
     settings: PathIntegralSettings,
-) -> Plan:
+) -> Planned:
     """Search for the sequences of actions in [-1, 1] that are worth most.
 
     Williams et al. 2015, "Model predictive path integral control using covariance variable
@@ -123,9 +124,8 @@ def plan(
         min_std: Least deviation, a number or ().
         settings: Of the planner.
     """
-    horizon, n, width = mean.shape
-    n_elites = settings.n_elites
-    assert horizon == settings.horizon, (mean.shape, settings)
+    n, n_elites = mean.shape[1], settings.n_elites
+    assert len(mean) == settings.horizon, (mean.shape, settings)
     assert len(noise.candidates) == settings.n_iterations >= 1, noise.candidates.shape
     floor = torch.as_tensor(min_std, dtype=mean.dtype, device=mean.device)
     mean = mean.unsqueeze(2)
@@ -138,7 +138,7 @@ def plan(
         worth = evaluate(actions).nan_to_num(0.0)
         assert worth.shape == (n, settings.n_candidates), (worth.shape, n, settings.n_candidates)
         values, best = worth.topk(n_elites, dim=1)
-        elites = actions.gather(2, best.view(1, n, n_elites, 1).expand(horizon, -1, -1, width))
+        elites = pick_candidates(actions, best)
         scores = (settings.temperature * values).softmax(dim=1)
         weight = scores.view(1, n, n_elites, 1)
         middle = (weight * elites).sum(dim=2, keepdim=True)
@@ -146,7 +146,7 @@ def plan(
         std = torch.maximum(spread, floor).clamp_max(settings.max_std)
         mean = torch.lerp(middle, mean, settings.momentum) if settings.momentum else middle
     action = _carry_out(elites[0], scores, std[0].squeeze(1), noise)
-    return Plan(action, mean.squeeze(2), std.squeeze(2), elites, values, scores)
+    return Planned(action, mean.squeeze(2), std.squeeze(2), elites, values, scores)
 
 
 def _carry_out(first: Tensor, scores: Tensor, std: Tensor, noise: PlanNoise) -> Tensor:

@@ -12,6 +12,7 @@ from utils.config.algos.replay import ReplayConfig
 from utils.config.algos.sac import SACConfig
 from utils.config.algos.sequence import SequenceConfig
 from utils.config.algos.td3 import TD3Config
+from utils.config.algos.tdmpc import TDMPCConfig
 from utils.config.algos.world_model import WorldModelConfig
 from utils.config.schema import Config
 
@@ -23,6 +24,7 @@ CONFIG_CLASSES: dict[str, type[Config]] = {
     "random": RandomConfig,
     "sac": SACConfig,
     "td3": TD3Config,
+    "tdmpc": TDMPCConfig,
     "dreamer": DreamerConfig,
     "planet": PlanetConfig,
 }
@@ -41,5 +43,6 @@ __all__ = [
     "SACConfig",
     "SequenceConfig",
     "TD3Config",
+    "TDMPCConfig",
     "WorldModelConfig",
 ]
