@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from utils.planning import plan
+from utils.planning import Bounds, Plan, first_plan
+from utils.planning.cem import follow_elites
 from utils.policies.actor_critic import Observation, PolicyStep
 from utils.policies.world_model_policy import Belief
 from utils.world_models import State, WorldModel
@@ -54,6 +55,7 @@ class PlanningPolicy(Belief):
         self.settings = settings
 
     @override
+    @torch.no_grad()
     def choose(
         self,
         observation: Observation,
@@ -71,23 +73,40 @@ class PlanningPolicy(Belief):
         assert state is not None, "a policy with a memory needs its state"
         noise = None if deterministic else self.latent_noise(len(state), generator)
         belief = self.take_in(observation, state, noise)
-        device = state.device
         if deterministic:
-            generator = torch.Generator(device=device)
+            generator = torch.Generator(device=state.device)
             generator.manual_seed(_SEED)
-        settings = self.settings
-        planned = plan(
-            lambda actions: self.returns_of(
-                belief, actions, generator=None if deterministic else generator
-            ),
-            shape=(settings.horizon, len(state), self.code.width),
-            n_iterations=settings.n_iterations,
-            n_candidates=settings.n_candidates,
-            n_elites=settings.n_elites,
-            generator=generator,
-            device=device,
-        )
-        return planned[0], belief, self.returns_of(belief, planned.unsqueeze(2))[:, 0]
+        latents = None if deterministic else generator
+        plan = self.plan(belief, generator, latents=latents)
+        return plan.action, belief, self.returns_of(belief, plan.mean.unsqueeze(2))[:, 0]
+
+    def plan(
+        self, belief: State, generator: torch.Generator | None, *, latents: torch.Generator | None
+    ) -> Plan:
+        """Plan from what is believed, (B, ...).
+
+        All rows have the same noise, so that no plan depends on how many others there are.
+
+        Args:
+            belief: Where the plans begin.
+            generator: Draws the candidates; torch's global one if None.
+            latents: Draws what the dreams of them lead to; None for the likeliest.
+        """
+        settings, (n, device) = self.settings, (len(belief.deter), belief.deter.device)
+        limit = torch.ones(self.code.width, device=device)
+        bounds = Bounds(-limit, limit)
+        plan = first_plan(bounds, n_steps=settings.horizon, n=n)
+        shape = (settings.horizon, 1, settings.n_candidates, self.code.width)
+        for _ in range(settings.n_iterations):
+            noise = torch.randn(shape, generator=generator, device=device).expand(-1, n, -1, -1)
+            plan, _ = follow_elites(
+                lambda actions: self.returns_of(belief, actions, generator=latents),
+                plan,
+                noise,
+                bounds,
+                n_elites=settings.n_elites,
+            )
+        return plan
 
     def returns_of(
         self, belief: State, actions: Tensor, *, generator: torch.Generator | None = None
