@@ -183,7 +183,7 @@ def test_the_newest_dreamer_learns_the_end_and_the_others_know_it() -> None:
 @pytest.mark.parametrize("ratio", [1.0, 5.0])
 def test_updates_are_counted_by_steps_of_the_agent(skip, ratio) -> None:
     wrappers = [{"id": "FrameSkip", "skip": skip}] if skip > 1 else []
-    agent = make_dreamer("CartPole-v1", train_ratio=ratio, env_wrappers=wrappers)
+    agent = make_dreamer("Pendulum-v1", train_ratio=ratio, env_wrappers=wrappers)
     for n_epochs in (1, 2):
         train_epochs(agent, 1)
         timesteps = agent.counters.timesteps
