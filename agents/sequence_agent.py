@@ -25,6 +25,10 @@ from utils.seeding import derive_seed
 from utils.world_models import Observed, State, balanced_divergence
 
 
+SMALLEST_REWARD = 1e-2
+"""Mean size of rewards below which their error is a share of this."""
+
+
 class Sequences(NamedTuple):
     """B sequences of T steps as losses read them: time-major, on the device."""
 
@@ -203,9 +207,8 @@ class SequenceAgent(ReplayAgent):
         config, model = self.config, self.policy.world_model
         features = observed.state.features
         terms = model.decoder.loss(model.decoder(features), batch.observation)
-        terms["reward"] = config.reward_loss_scale * model.reward.loss(
-            model.reward(features), batch.reward
-        )
+        reward = model.reward(features)
+        terms["reward"] = config.reward_loss_scale * model.reward.loss(reward, batch.reward)
         if model.goes_on is not None:
             terms["continue"] = model.goes_on.loss(model.goes_on(features), goes_on)
         latent = model.rssm.latent
@@ -219,7 +222,10 @@ class SequenceAgent(ReplayAgent):
         terms["dynamics"] = config.dynamics_scale * dynamics
         terms["representation"] = config.representation_scale * representation
         with torch.no_grad():
+            missed = (model.reward.mean(reward) - batch.reward).abs().mean()
             metrics = {
+                "train/world_model/reward_error": missed
+                / batch.reward.abs().mean().clamp_min(SMALLEST_REWARD),
                 "train/world_model/divergence": latent.divergence(
                     observed.posterior, observed.prior
                 ).mean(),

@@ -14,6 +14,7 @@ from lightning.pytorch import Callback, Trainer
 from typing_extensions import override
 
 from utils.checkpoints import load_checkpoint
+from utils.config import WorldModelConfig
 from utils.errors import ConfigError, EnvironmentFailedError, MissingDependencyError, StorageError
 from utils.metrics import Counters
 from utils.playback.environment import RenderError
@@ -47,9 +48,10 @@ class VideoLogger(Callback):
 
     `video: every` films after each evaluation, `last` the final policy. `best` films the best
     policy when training ends, and before that a new best one where `seconds_between` have passed
-    since the last film: a short run pays for one film, a long one can be followed. Filming
-    touches neither the other environments nor any generator. Where it fails, one warning says
-    why and no other film is tried.
+    since the last film: a short run pays for one film, a long one can be followed. A
+    policy with a world model gets a second film, `videos/dream-epoch=XX.mp4`, of what the model saw
+    in that episode and dreamt of it. Filming touches neither the other environments nor any
+    generator. Where it fails, one warning says why and no other film is tried.
     """
 
     def __init__(
@@ -117,16 +119,18 @@ class VideoLogger(Callback):
         config, epoch = agent.config, counters.epoch
         path = agent.run.videos_dir / f"epoch={epoch:02}.mp4"
         generators = global_generator_state()
+        how: dict[str, Any] = {
+            "seed": derive_seed(config.seed, "video", epoch),
+            "deterministic": config.eval_deterministic,
+            "max_steps": config.video_max_steps,
+            "device": agent.compute_device,
+        }
         try:
-            film_episode(
-                config,
-                policy,
-                path,
-                seed=derive_seed(config.seed, "video", epoch),
-                deterministic=config.eval_deterministic,
-                max_steps=config.video_max_steps,
-                device=agent.compute_device,
-            )
+            film_episode(config, policy, path, **how)
+            if isinstance(config, WorldModelConfig) and config.dream_video:
+                from utils.playback.dream_film import film_dreams
+
+                film_dreams(config, policy, dream_path(path), **how)
         except _FAILURES as error:
             self._has_failed = True
             _log.warning("no video: %s", error)
@@ -142,6 +146,11 @@ def video_path(run: Any, checkpoint: Path) -> Path:
     """Return where the film of a checkpoint lies, if it was made."""
     path: Path = run.videos_dir / checkpoint.with_suffix(".mp4").name
     return path
+
+
+def dream_path(film: Path) -> Path:
+    """Return where the dreams of the episode of a film are shown."""
+    return film.with_name(f"dream-{film.name}")
 
 
 def _best_return(agent: Any) -> float:

@@ -19,11 +19,11 @@ def dream_options(config: Config) -> dict[str, Any] | None:
     """Say what can be dreamt in a run, as JSON holds it; None where its agent has no world model.
 
     Returns:
-        `own`: whether the agent itself can act in a dream; `most`: the longest dream, in steps.
+        `most`: the longest dream, in steps.
     """
     if not isinstance(config, WorldModelConfig):
         return None
-    return {"own": "update_controller" in config.UPDATE_HOOKS, "most": MOST_STEPS}
+    return {"most": MOST_STEPS}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

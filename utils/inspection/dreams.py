@@ -94,7 +94,7 @@ class DreamRoom:
 
         Raises:
             CannotReplayError: The environment does not go the same way again.
-            UserError: There is no such step, or nothing acts by itself there.
+            UserError: There is no such step.
         """
         if not 0 <= wish.step < record.length:
             raise UserError(
@@ -148,10 +148,7 @@ class DreamRoom:
     ) -> Choose:
         if wish.actions == "recorded":
             return repeat_actions(_encode(policy, self._env, record)[wish.step :])
-        choose = policy.choose_in_dreams(generator)
-        if choose is None:
-            raise UserError("this agent does not act in dreams: only recorded actions are there")
-        return choose
+        return policy.choose_in_dreams(generator)
 
     def _tell(self, told: _Dreamt) -> dict[str, Any]:
         """Put everything together that a person looks at."""

@@ -14,6 +14,7 @@ from utils.policies.actor_critic import Observation, PolicyStep
 from utils.policies.world_model_policy import Belief
 from utils.world_models import State, WorldModel
 from utils.world_models.actions import ActionCode
+from utils.world_models.dreaming import Choose
 
 _SEED = 0
 """Of the candidates of a policy that draws nothing: the same for every action and every row."""
@@ -79,6 +80,19 @@ class PlanningPolicy(Belief):
         latents = None if deterministic else generator
         plan = self.plan(belief, generator, latents=latents)
         return plan.action, belief, self.returns_of(belief, plan.mean.unsqueeze(2))[:, 0]
+
+    @override
+    def choose_in_dreams(self, generator: torch.Generator | None) -> Choose:
+        def choose(state: State, step: int) -> tuple[Tensor, Tensor]:
+            del step
+            candidates = generator
+            if candidates is None:
+                candidates = torch.Generator(device=state.deter.device)
+                candidates.manual_seed(_SEED)
+            action = self.plan(state, candidates, latents=generator).action
+            return action, self.code.encode(action)
+
+        return choose
 
     def plan(
         self, belief: State, generator: torch.Generator | None, *, latents: torch.Generator | None

@@ -103,14 +103,13 @@ class Belief(nn.Module):
         """Return None: deviations depend on the state."""
         return None
 
-    def choose_in_dreams(self, generator: torch.Generator | None) -> Choose | None:
-        """Return how it acts where nothing is seen; None where it does not.
+    def choose_in_dreams(self, generator: torch.Generator | None) -> Choose:
+        """Return how it acts where nothing is seen.
 
         Args:
             generator: Draws the actions; None takes the likeliest ones.
         """
-        del generator
-        return None
+        raise NotImplementedError
 
     def value_of(self, state: State) -> Tensor | None:
         """Return what states (B, ...) are worth to it, (B,); None where it has no critic."""

@@ -125,9 +125,15 @@ def _video_part(run: Run, checkpoints: Mapping[str, str]) -> list[str]:
     films.sort(key=lambda film: film.name != best)
     if not films:
         return []
-    links = [
-        f"[{film.stem}{' (best policy)' if film.name == best else ''}]"
-        f"(videos/{film.name.replace('=', '%3D')})"
-        for film in films
-    ]
-    return ["Videos: " + ", ".join(links)]
+    dreams = [film.with_name(f"dream-{film.name}") for film in films]
+    dreams = [film for film in dreams if film.exists()]
+    parts = ["Videos: " + ", ".join(_film_link(film, best=best) for film in films)]
+    if dreams:
+        links = ", ".join(_film_link(film, best=f"dream-{best}") for film in dreams)
+        parts.append(f"Dreams beside what happened: {links}")
+    return parts
+
+
+def _film_link(film: Path, *, best: str) -> str:
+    mark = " (best policy)" if film.name == best else ""
+    return f"[{film.stem}{mark}](videos/{film.name.replace('=', '%3D')})"

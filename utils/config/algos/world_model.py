@@ -179,6 +179,12 @@ WORLD_MODEL_EFFECT_RULES = (
         is_off=lambda config: config.policy_kwargs.dynamics != "block_gru",
         reason="policy_kwargs.dynamics is gru",
     ),
+    EffectRule(
+        options=("dream_video",),
+        switches=("video",),
+        is_off=lambda config: config.video == "none",
+        reason="video is none",
+    ),
 )
 
 
@@ -231,6 +237,10 @@ class WorldModelConfig(SequenceConfig):
             "only."
         ),
     )
+    dream_video: Flag = Field(
+        default=True, description="Film dreams beside what happened whenever a policy is filmed."
+    )
+
     EFFECT_RULES: ClassVar[tuple[EffectRule, ...]] = WORLD_MODEL_EFFECT_RULES
     OPTIMIZERS: ClassVar[tuple[str, ...]] = ("LaProp",)
     UPDATE_HOOKS: ClassVar[tuple[str, ...]] = ("update_world_model",)

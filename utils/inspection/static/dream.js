@@ -44,7 +44,7 @@ export class DreamPanel {
     this.button = make("button", "inspector-button", "", { type: "button" });
     this.button.addEventListener("click", () => this.begin(this.step));
     bar.append(this.button);
-    const { most, own } = this.value.dreams;
+    const { most } = this.value.dreams;
     const select = (title, entries, chosen, act, isAsked = true) => {
       const made = make("select", "", null, { "aria-label": title, title });
       for (const [key, text] of entries) made.append(make("option", "", text, { value: key }));
@@ -64,9 +64,7 @@ export class DreamPanel {
     }
     const horizons = HORIZONS.filter((n) => n <= most).map((n) => [n, `${n} steps`]);
     select("Length of the dream", horizons, memory.horizon, (n) => (memory.horizon = Number(n)));
-    const actions = [["recorded", "recorded actions"]];
-    if (own) actions.push(["own", "the actor's own actions"]);
-    if (!own) memory.actions = "recorded";
+    const actions = [["recorded", "recorded actions"], ["own", "the agent's own actions"]];
     select("Actions in the dream", actions, memory.actions, (key) => (memory.actions = key));
     const draws = [["", "likeliest latents"], ...DRAWS.map((n) => [n, `latents drawn, no. ${n}`])];
     select("Latents of the dream", draws, memory.draw, (key) => (memory.draw = key));
@@ -210,7 +208,7 @@ export class DreamPanel {
     return actionText(actions, dream.dreamt.action, t - dream.step);
   }
 
-  /** The first step at which the actor does something else in the dream than was done. */
+  /** The first step at which the agent does something else in the dream than was done. */
   get parting() {
     const { dream } = this;
     if (!dream.is_own) return null;
@@ -304,8 +302,8 @@ export class DreamPanel {
   explain(parting) {
     const { step, n, is_own: isOwn } = this.dream;
     let text = `Dreamt from step ${step} on, ${n} step${n === 1 ? "" : "s"}: nothing that came later was seen.`;
-    if (isOwn && parting !== null) text += ` From step ${parting} on the actor does something else than was done, so reality is another one.`;
-    if (isOwn && parting === null) text += " The actor does what was done.";
+    if (isOwn && parting !== null) text += ` From step ${parting} on the agent does something else than was done, so what was real no longer compares.`;
+    if (isOwn && parting === null) text += " The agent does what was done.";
     this.tell(text);
   }
 
