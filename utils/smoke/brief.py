@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from utils.config import Config, OffPolicyConfig, PPOConfig, REINFORCEConfig
+from utils.config import (
+    Config,
+    OffPolicyConfig,
+    PlanetConfig,
+    PPOConfig,
+    REINFORCEConfig,
+    WorldModelConfig,
+)
 
 N_ENVS = 2
 DEFAULT_TIMESTEPS = 100
@@ -61,4 +68,24 @@ def _of_algorithm(config: Config, *, n_steps: int) -> list[str]:
                 "train_every_vec_steps=1",
                 "phases=[]",
             ]
+        case WorldModelConfig():
+            return _of_world_model(config, n_steps=n_steps)
     return [f"steps_per_epoch={n_steps}"]
+
+
+def _of_world_model(config: WorldModelConfig, *, n_steps: int) -> list[str]:
+    """Return a small model with an update for every eight timesteps of the second half."""
+    overrides = [
+        f"steps_per_epoch={n_steps}",
+        "batch_size=2",
+        "sequence_length=8",
+        "train_ratio=2",
+        "buffer_steps=1000",
+        f"learning_starts_timesteps={n_steps}",
+        "train_every_vec_steps=1",
+        "phases=[]",
+        "policy_kwargs.size=tiny",
+    ]
+    if isinstance(config, PlanetConfig):
+        overrides += ["planning_candidates=8", "planning_elites=2", "planning_iterations=2"]
+    return overrides
