@@ -127,8 +127,8 @@ def plan(
     n, n_elites = mean.shape[1], settings.n_elites
     assert len(mean) == settings.horizon, (mean.shape, settings)
     assert len(noise.candidates) == settings.n_iterations >= 1, noise.candidates.shape
-    floor = torch.as_tensor(min_std, dtype=mean.dtype, device=mean.device)
     mean = mean.unsqueeze(2)
+    floor = min_std if isinstance(min_std, Tensor) else torch.full_like(mean, min_std)
     std = torch.full_like(mean, settings.max_std)
     elites = values = scores = mean
     for drawn in noise.candidates:

@@ -8,6 +8,7 @@ from utils.config import (
     PlanetConfig,
     PPOConfig,
     REINFORCEConfig,
+    TDMPCConfig,
     WorldModelConfig,
 )
 
@@ -70,6 +71,23 @@ def _of_algorithm(config: Config, *, n_steps: int) -> list[str]:
             ]
         case WorldModelConfig():
             return _of_world_model(config, n_steps=n_steps)
+        case TDMPCConfig():
+            return [
+                f"steps_per_epoch={n_steps}",
+                "batch_size=4",
+                "horizon=2",
+                "buffer_steps=1000",
+                f"learning_starts_timesteps={n_steps}",
+                "pretrain_updates=1",
+                "train_every_vec_steps=1",
+                "replay_ratio=0.1",
+                "phases=[]",
+                "policy_kwargs.size=tiny",
+                "n_candidates=16",
+                "n_proposals=4",
+                "n_elites=4",
+                "n_iterations=2",
+            ]
     return [f"steps_per_epoch={n_steps}"]
 
 
