@@ -1,11 +1,11 @@
-"""How long an update of a Dreamer takes: the same sequences again and again, no environment."""
+"""How long updates from sequences take: the same ones again and again, no environment."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import gymnasium as gym
 import numpy as np
@@ -51,6 +51,22 @@ class NoiseEnv(gym.Env[Any, np.ndarray]):
         return self.observation_space.sample(), reward, False, False, {}
 
 
+def register_noise(kind: str) -> str:
+    """Make a `NoiseEnv` of `kind` known to Gymnasium; returns its id."""
+    env_id = f"NoiseEnv{kind}-v0"
+    if env_id not in gym.registry:
+        gym.register(env_id, entry_point=lambda: NoiseEnv(kind), max_episode_steps=500)
+    return env_id
+
+
+class Task(Protocol):
+    """Something whose updates are timed."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The config as saved JSON has it."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UpdateTask:
     """Which updates are timed."""
@@ -68,9 +84,7 @@ class UpdateTask:
     @property
     def settings(self) -> dict[str, Any]:
         """The config as saved JSON has it."""
-        env_id = f"NoiseEnv{self.kind}-v0"
-        if env_id not in gym.registry:
-            gym.register(env_id, entry_point=lambda: NoiseEnv(self.kind), max_episode_steps=500)
+        env_id = register_noise(self.kind)
         return {
             "schema_version": 1,
             "config_id": f"{env_id}:dreamer",
@@ -103,14 +117,14 @@ class Timing(NamedTuple):
 
 
 def time_updates(
-    task: UpdateTask,
+    task: Task,
     build: Callable[[dict[str, Any]], Any],
     *,
     n_windows: int,
     n_updates: int,
     is_captured: bool = True,
 ) -> Timing:
-    """Time updates of a Dreamer on noise.
+    """Time updates of an agent of sequences on noise.
 
     Args:
         task: What is timed.
