@@ -24,7 +24,6 @@ from utils.policies.world_model_policy import Belief
 from utils.seeding import derive_seed
 from utils.world_models import Observed, State, balanced_divergence
 
-
 SMALLEST_REWARD = 1e-2
 """Mean size of rewards below which their error is a share of this."""
 
