@@ -124,7 +124,7 @@ def test_ctrl_c_in_the_middle_of_a_recording_leaves_nothing_half_made(tmp_path):
         job = client.submit(run.id, "epoch=00", "", "greedy", 0, 1, api_name="/play")
         folder = run.path / "inspection"
         deadline = time.monotonic() + 60
-        while not list(folder.glob(".partial-*/.frames.mp4.partial")):
+        while not list(folder.glob(".partial-*/.frames.mp4.*")):
             assert time.monotonic() < deadline, job
             time.sleep(0.02)
         code, out = inspector.end(signal.SIGINT)

@@ -8,6 +8,7 @@ from utils.storage.atomic import (
     remove_temporary_files,
     storage_errors,
     sync_directory,
+    temporary_path,
     write_bytes,
     write_json,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "read_json",
     "remove_temporary_files",
     "storage_errors",
+    "temporary_path",
     "sync_directory",
     "write_bytes",
     "write_json",

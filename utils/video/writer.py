@@ -14,6 +14,7 @@ import av
 import numpy as np
 
 from utils.errors import StorageError, UserError
+from utils.storage import temporary_path
 
 _CODEC = "libx264"
 # Browsers play 4:2:0 only, which needs an even width and height.
@@ -51,7 +52,7 @@ class VideoWriter:
             )
         self.path = Path(path)
         self.n_frames = 0
-        self._partial = self.path.with_name(f".{self.path.name}.partial")
+        self._partial = temporary_path(self.path)  # of its own: others may write the same film
         self.fps = fps
         self._container: Any = None
         self._stream: Any = None

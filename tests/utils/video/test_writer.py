@@ -83,6 +83,20 @@ def test_no_file_has_the_name_before_it_is_complete(tmp_path: Path) -> None:
     assert [p.name for p in path.parent.iterdir()] == ["clip.mp4"]
 
 
+def test_two_that_write_the_same_film_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "clip.mp4"
+    first, second = VideoWriter(path, fps=30), VideoWriter(path, fps=30)
+    for frame in make_frames(5):
+        first.write(frame)
+        second.write(frame)
+    first.close()
+    content = path.read_bytes()
+    second.close()
+    assert path.read_bytes() == content
+    assert list(tmp_path.iterdir()) == [path]
+    assert len(read_video(path)[0]) == 5
+
+
 def test_an_exception_leaves_the_older_video_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "clip.mp4"
     write_video(path, make_frames(4), fps=30)
