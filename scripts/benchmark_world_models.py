@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from utils.benchmarks import BenchmarkReport, benchmark_parser
-from utils.benchmarks.cli import count, names
+from utils.benchmarks.cli import count, counts, names
 from utils.errors import exit_on_user_error
 
 
@@ -24,7 +24,7 @@ def read_options() -> argparse.Namespace:
         "--algorithm", choices=("dreamer", "tdmpc"), default="dreamer", help="dreamer or tdmpc"
     )
     parser.add_option(
-        "--envs", type=names, default=["1"], metavar="N,...", help="that tdmpc plans for (1)"
+        "--envs", type=counts, default=[1], metavar="N,...", help="that tdmpc plans for (1)"
     )
     parser.add_option(
         "--sizes", type=names, default=["tiny", "1M"], metavar="SIZE,...", help="(tiny,1M)"
@@ -146,10 +146,10 @@ def time_latent_planning(options: argparse.Namespace) -> None:
         updates = time_updates(task, build, n_updates=options.updates, **windows)
         middle = median(updates.milliseconds)
         first = (f"{updates.n_parameters:,}", f"{middle:.1f}", f"{updates.first_seconds:.1f}")
-        for n_envs in map(int, options.envs):
+        for n_envs in options.envs:
             task = LatentPlanningTask(size=size, n_envs=n_envs, **settings)
             plans = time_plans(task, build, n_plans=options.updates, **windows)
-            rows.append((size, *first, str(n_envs), f"{median(plans):.2f}", f"{max(plans):.2f}"))
+            rows.append((size, *first, f"{n_envs}", f"{median(plans):.2f}", f"{max(plans):.2f}"))
             records.append({"size": size, "n_envs": n_envs, "plans": plans, **updates._asdict()})
     header = ("", "parameters", "ms/update", "first after s", "envs", "ms/plan", "highest")
     report.add_table("updates and plans of TD-MPC2", header, rows, records=records)

@@ -36,3 +36,11 @@ def test_agents_of_a_buffer_learn_in_the_second_half():
     assert (config.n_envs, config.steps_per_epoch, config.max_timesteps) == (2, 50, 100)
     assert config.timesteps_before_updates == config.learning_starts_timesteps == 50
     assert cut("FrozenLake-v1:q_learning", timesteps=31).steps_per_epoch == 15
+
+
+def test_planners_in_a_latent_space_plan_little_and_learn_in_the_second_half():
+    config = cut("dm_control/walker-walk:tdmpc")
+    assert config.policy_kwargs.named_size == "tiny"
+    assert (config.n_candidates, config.n_iterations, config.horizon) == (16, 2, 2)
+    assert config.timesteps_before_updates == 50
+    assert [phase.duration for phase in config.phase_specs] == [50, 1, None]
