@@ -40,12 +40,14 @@ class DreamWish:
     """Seed of the latents, >= 0; None takes the likeliest ones."""
 
     @classmethod
-    def of_question(cls, question: Mapping[str, Any]) -> DreamWish:
+    def of_question(cls, question: Any) -> DreamWish:
         """Read what a browser sent.
 
         Raises:
             UserError: It asks for something that there is not.
         """
+        if not isinstance(question, Mapping):
+            raise UserError(f"this is no question: {question!r}"[:200])
         step, horizon = (_whole(question.get(name), name) for name in ("step", "horizon"))
         draw = question.get("draw")
         draw = None if draw is None else _whole(draw, "draw")

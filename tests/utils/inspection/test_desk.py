@@ -233,3 +233,19 @@ def test_a_recording_can_be_stopped_and_leaves_nothing(open_desk):
     assert desk.is_recorded(run.id, "epoch=00", None, seed=0, mode="greedy")
     assert not desk.is_recorded(run.id, "epoch=00", "epoch=01", seed=0, mode="greedy")
     assert not desk.is_recorded(run.id, "nope", None, seed=0, mode="greedy")
+
+
+def test_a_dream_is_told_and_what_cannot_be_dreamt_in_one_line(open_desk):
+    desk, (run,) = open_desk()
+    value = desk.show(run.id, "epoch=00", None, seed=4, mode="greedy")
+    assert value["dreams"] is None
+    request = value["episodes"][0]["request"]
+    question = {"run": run.id, "request": request, "step": 1, "horizon": 3, "actions": "own"}
+    assert desk.dream(question) == {"error": "ppo has no world model: nothing can be dreamt"}
+    for changes in ({"run": "../x"}, {"request": None}, {"step": 1e99}, {"horizon": None}):
+        (key,) = (answer := desk.dream(question | changes))
+        assert key == "error"
+        assert len(answer["error"].splitlines()) == 1
+    gone = request | {"branch": {"step": 1, "action": [0]}}
+    assert "no longer there" in desk.dream(question | {"request": gone})["error"]
+    assert "error" in desk.dream("nonsense")
