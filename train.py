@@ -14,7 +14,9 @@ def main() -> int:
     """Parse the command line, then list, resume or train."""
     args = parse_train_args(sys.argv[1:])
     if args.list_envs is not None:
-        print(list_configs(args.list_envs))
+        from utils.environment.families.table import missing_extra
+
+        print(list_configs(args.list_envs, missing_extra=missing_extra))
         return 0
     # Config errors are told before anything heavy is imported.
     with collector_paused():

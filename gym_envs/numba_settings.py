@@ -29,7 +29,11 @@ FAST_MATH = {"contract", "reassoc", "nsz", "arcp"}
 
 _ROOT = Path(__file__).resolve().parents[1]
 _COMPILED_SOURCES = (
-    "gym_envs/**/*.py",
+    "gym_envs/numba_settings.py",
+    "gym_envs/physics/*.py",
+    "gym_envs/simd/*.py",
+    "gym_envs/ccas_ccar/kernel.py",
+    "gym_envs/ccas_ccar/task.py",
     "utils/buffers/*_kernels.py",
     "utils/compiled/**/*.py",
     "utils/returns/standardize.py",  # its tolerance is a constant of compiled code
@@ -66,7 +70,7 @@ class _CompileNotice(event.Listener):
 
 
 def source_fingerprint(root: Path = _ROOT) -> str:
-    """Return a short hash of every source file with compiled functions, and of numba's version.
+    """Return a short hash of every source file that compiled code is made of, and of versions.
 
     numba itself compares only the file that holds a function, not those that it calls into: with
     the hash in the folder's name, code compiled from other sources is never found.

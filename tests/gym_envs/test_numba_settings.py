@@ -1,5 +1,6 @@
 """Where compiled code is kept, and that a wait for the compiler is announced once."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -26,13 +27,48 @@ print(double(1), double(1.0))
 
 
 def test_other_sources_have_another_folder(tmp_path):
-    (tmp_path / "gym_envs").mkdir()
-    kernel = tmp_path / "gym_envs" / "kernel.py"
+    kernel = tmp_path / "gym_envs" / "simd" / "kernel.py"
+    kernel.parent.mkdir(parents=True)
     kernel.write_text("A = 1\n")
     first = source_fingerprint(tmp_path)
     assert source_fingerprint(tmp_path) == first
     kernel.write_text("A = 2\n")
-    assert source_fingerprint(tmp_path) != first
+    second = source_fingerprint(tmp_path)
+    assert second != first
+    environment = tmp_path / "gym_envs" / "example_env" / "env.py"
+    environment.parent.mkdir()
+    environment.write_text("A = 1\n")  # nothing that is compiled is made of it
+    assert source_fingerprint(tmp_path) == second
+
+
+def test_all_that_compiled_functions_of_environments_are_made_of_is_in_the_fingerprint():
+    covered = {path for pattern in numba_settings._COMPILED_SOURCES for path in ROOT.glob(pattern)}
+    found = [
+        path
+        for path in (ROOT / "gym_envs").rglob("*.py")
+        if "import njit" in path.read_text() or path.parent.name == "physics"
+    ]
+    assert len(found) > 5
+    reached = set()
+    while found:
+        path = found.pop()
+        if path not in reached:
+            reached.add(path)
+            found += _imported_modules(path)
+    packages = {path for path in reached if path.name == "__init__.py"}
+    assert reached - packages <= covered
+
+
+def _imported_modules(path):
+    """Return the files of `gym_envs` that a module imports from."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gym_envs"):
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names if alias.name.startswith("gym_envs")}
+    files = [ROOT.joinpath(*name.split(".")).with_suffix(".py") for name in names]
+    return [file for file in files if file.is_file()]
 
 
 def test_folders_that_nobody_uses_are_removed(tmp_path, monkeypatch):

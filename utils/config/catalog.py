@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -112,32 +112,49 @@ def environment_files(config_dir: Path) -> Iterator[EnvironmentFile]:
         yield read_environment_file(path)
 
 
-def list_configs(pattern: str = "", *, config_dir: Path | None = None) -> str:
+def list_configs(
+    pattern: str = "",
+    *,
+    config_dir: Path | None = None,
+    missing_extra: Callable[[str], str | None] = lambda _: None,
+) -> str:
     """Write a table of environments: id, variants, solved threshold and summary.
 
     Args:
         pattern: Text that an id must contain, or a glob such as `*:reinforce`; case does not
             matter; "" for all.
         config_dir: Folder of the config files; None for the project's own.
+        missing_extra: Names the extra that an environment id needs and that is not installed.
 
     Returns:
-        The table, without a final line break.
+        The table, without a final line break; what needs an extra that is missing is marked, and
+        a last line says how to install it.
 
     Raises:
         ConfigError: Nothing matches, or a file is faulty.
     """
     directory = config_dir or CONFIG_DIR
     files = list(environment_files(directory))
-    rows = [_row(file, shown) for file in files if (shown := _matching(file, pattern))]
+    rows, missing = [], set()
+    for file in files:
+        shown = _matching(file, pattern)
+        if shown:
+            extra = missing_extra(str(file.base.get("env_id", file.name)))
+            rows.append(_row(file, shown, needs=extra))
+            missing |= {extra} - {None}
     if not rows:
         hint = did_you_mean(pattern, [file.name for file in files])
         raise ConfigError(f"no environment matches '{pattern}'{hint}")
     table = [("environment", "variants", "solved at", "task"), *rows]
     widths = [max(len(row[column]) for row in table) for column in range(3)]
-    return "\n".join(
+    lines = [
         f"{row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]}".rstrip()
         for row in table
-    )
+    ]
+    if missing:
+        names = ",".join(sorted(missing))
+        lines += ["", f"what is missing installs with  pip install 'gymnasium-solver[{names}]'"]
+    return "\n".join(lines)
 
 
 def find_config_ids(pattern: str = "", *, config_dir: Path | None = None) -> list[str]:
@@ -166,12 +183,16 @@ def _fits(name: str, pattern: str) -> bool:
     return pattern in name or fnmatch.fnmatchcase(name, pattern)
 
 
-def _row(file: EnvironmentFile, variants: list[str]) -> tuple[str, str, str, str]:
+def _row(
+    file: EnvironmentFile, variants: list[str], *, needs: str | None
+) -> tuple[str, str, str, str]:
     spec = file.base.get("spec")
     spec = spec if isinstance(spec, dict) else {}
     solved = spec.get("solved_threshold")
     shown = f"{solved:g}" if isinstance(solved, int | float) else "-"
-    return file.name, ", ".join(variants), shown, str(spec.get("summary", ""))
+    summary = str(spec.get("summary", ""))
+    task = summary if needs is None else f"(needs the extra '{needs}') {summary}"
+    return file.name, ", ".join(variants), shown, task
 
 
 def _unknown_environment(name: str, paths: Mapping[str, Path]) -> str:

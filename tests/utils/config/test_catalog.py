@@ -116,3 +116,14 @@ def test_ids_are_found_by_text_or_glob(folder, pattern, found):
 def test_no_id_found_is_a_mistake_that_names_the_nearest(folder):
     with pytest.raises(ConfigError, match="'CartPol-v1:ppo': did you mean 'CartPole-v1:ppo'"):
         find_config_ids("CartPol-v1:ppo", config_dir=folder)
+
+
+def test_the_list_says_which_extras_are_missing():
+    def missing_extra(env_id):
+        return "box2d" if env_id.startswith("LunarLander") else None
+
+    assert "needs" not in list_configs("acrobot", missing_extra=missing_extra)
+    lines = list_configs("lunar", missing_extra=missing_extra).splitlines()
+    marked = [line.split()[0] for line in lines if "(needs the extra 'box2d')" in line]
+    assert marked == ["LunarLander-v3", "LunarLanderContinuous-v3"]
+    assert lines[-1] == "what is missing installs with  pip install 'gymnasium-solver[box2d]'"

@@ -48,6 +48,10 @@ class Family:
     one_per_process: bool = False
     native: str | None = None
 
+    def missing_package(self) -> str | None:
+        """Return the first package that it needs and that is not installed; None for none."""
+        return next((name for name in self.packages if not _is_installed(name)), None)
+
     def make_known(self, env_id: str) -> None:
         """Make the ids of the family known to Gymnasium.
 
@@ -55,10 +59,10 @@ class Family:
             MissingDependencyError: A package that it needs is not installed.
             UserError: Something else that it needs is missing, such as a game's ROM.
         """
-        for package in self.packages:
-            if not _is_installed(package):
-                assert self.extra is not None, self
-                raise MissingDependencyError(package, extra=self.extra, needed_for=env_id)
+        package = self.missing_package()
+        if package is not None:
+            assert self.extra is not None, self
+            raise MissingDependencyError(package, extra=self.extra, needed_for=env_id)
         if self.register is not None:
             load(self.register)()
         if self.check is not None:

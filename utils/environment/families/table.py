@@ -122,3 +122,13 @@ def family_of(env_id: str) -> Family:
         if name.startswith(prefix)
     ]
     return max(fitting, key=lambda pair: pair[0])[1]
+
+
+def missing_extra(env_id: str) -> str | None:
+    """Return the extra of this project that an id needs and that is not installed; None for none.
+
+    Args:
+        env_id: The id, with or without the `module:` that registers it.
+    """
+    family = family_of(env_id)
+    return None if family.missing_package() is None else family.extra
