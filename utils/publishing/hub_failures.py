@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_PASSING_STATUS = frozenset({408, 429, 500, 502, 503, 504})
+# 412: somebody else has made a commit meanwhile; the next attempt begins with what is there now.
+_PASSING_STATUS = frozenset({408, 412, 429, 500, 502, 503, 504})
 
 
 class FailedCallError(Exception):
