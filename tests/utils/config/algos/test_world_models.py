@@ -1,0 +1,201 @@
+"""The numbers of the published world models, and what a config of one may say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.config_files import write_variants
+from utils.config import load_config
+from utils.config.algos.world_model import SIZES
+from utils.errors import ConfigError
+
+PLAIN = "max_timesteps: 100000\nn_envs: 1\n"
+VARIANTS = {
+    "v3": f"algo_id: dreamer\n{PLAIN}",
+    "v2": f"algo_id: dreamer\nversion: 2\n{PLAIN}",
+    "v1": f"algo_id: dreamer\nversion: 1\n{PLAIN}",
+    "planet": f"algo_id: planet\n{PLAIN}",
+}
+
+
+def load(folder: Path, variant: str, *overrides: str):
+    write_variants(folder, **VARIANTS)
+    return load_config(f"Toy-v0:{variant}", overrides, config_dir=folder)
+
+
+PUBLISHED = {
+    "v3": {
+        "batch_size": 16,
+        "sequence_length": 64,
+        "replay_context": 1,
+        "newest_first": True,
+        "policy_lr": 4e-5,
+        "lr_warmup_updates": 1000,
+        "optimizer": "LaProp",
+        "agc": 0.3,
+        "max_grad_norm": None,
+        "free_nats": 1.0,
+        "free_nats_of_mean": False,
+        "dynamics_scale": 1.0,
+        "representation_scale": 0.1,
+        "imagination_horizon": 15,
+        "return_lambda": 0.95,
+        "gamma": 332 / 333,
+        "ent_coef": 3e-4,
+        "actor_gradient": "reinforce",
+        "slow_critic": "regularizer",
+        "slow_critic_rate": 0.02,
+        "slow_critic_every_updates": 1,
+        "replay_value_scale": 0.3,
+        "learning_starts_timesteps": 0,
+    },
+    "v2": {
+        "batch_size": 16,
+        "sequence_length": 50,
+        "buffer_steps": 2_000_000,
+        "replay_context": 0,
+        "learning_starts_timesteps": 10_000,
+        "policy_lr": 1e-4,
+        "actor_lr": 8e-5,
+        "critic_lr": 2e-4,
+        "optimizer": "AdamW",
+        "optimizer_kwargs": {"eps": 1e-5, "weight_decay": 1e-6},
+        "max_grad_norm": 100.0,
+        "agc": None,
+        "free_nats": 0.0,
+        "dynamics_scale": 0.8,
+        "representation_scale": 0.2,
+        "gamma": 0.99,
+        "return_lambda": 0.95,
+        "imagination_horizon": 15,
+        "ent_coef": 2e-3,
+        "actor_gradient": "auto",
+        "predict_end": True,
+        "slow_critic": "target",
+        "slow_critic_rate": 1.0,
+        "slow_critic_every_updates": 100,
+        "replay_value_scale": 0.0,
+        "normalize_returns": False,
+        "exact_replay_ratio": 1 / 5,
+    },
+    "v1": {
+        "batch_size": 50,
+        "sequence_length": 50,
+        "learning_starts_timesteps": 5000,
+        "policy_lr": 6e-4,
+        "actor_lr": 8e-5,
+        "critic_lr": 8e-5,
+        "optimizer": "Adam",
+        "max_grad_norm": 100.0,
+        "free_nats": 3.0,
+        "free_nats_of_mean": True,
+        "dynamics_scale": 1.0,
+        "representation_scale": 1.0,
+        "gamma": 0.99,
+        "return_lambda": 0.95,
+        "imagination_horizon": 15,
+        "ent_coef": 0.0,
+        "actor_gradient": "dynamics",
+        "actor_distribution": "tanh_normal",
+        "predict_end": False,
+        "slow_critic": "none",
+        "exploration_noise": 0.3,
+        "exact_replay_ratio": 100 / 1000,
+    },
+    "planet": {
+        "batch_size": 50,
+        "sequence_length": 50,
+        "policy_lr": 1e-3,
+        "optimizer": "Adam",
+        "optimizer_kwargs": {"eps": 1e-4},
+        "max_grad_norm": 1000.0,
+        "free_nats": 3.0,
+        "free_nats_of_mean": True,
+        "dynamics_scale": 1.0,
+        "representation_scale": 1.0,
+        "reward_loss_scale": 10.0,
+        "planning_horizon": 12,
+        "planning_iterations": 10,
+        "planning_candidates": 1000,
+        "planning_elites": 100,
+        "exploration_noise": 0.3,
+        "predict_end": False,
+        "gamma": 1.0,
+        "learning_starts_timesteps": 5 * 250,
+        "exact_replay_ratio": 100 / 250,
+    },
+}
+SHAPES = {
+    "v3": {"deter": 2048, "hidden": 256, "choices": 32, "classes": 16, "units": 256, "depth": 16}
+    | {"uniform_share": 0.01, "blocks": 8, "prior_layers": 2, "reward_layers": 1, "norm": "rms"}
+    | {"actor_layers": 3, "critic_layers": 3, "numbers": "two_hot", "dynamics": "block_gru"},
+    "v2": {"deter": 1024, "hidden": 1024, "choices": 32, "classes": 32, "units": 400, "depth": 48}
+    | {"uniform_share": 0.0, "norm": "none", "activation": "elu", "reward_layers": 4}
+    | {"actor_layers": 4, "critic_layers": 4, "continue_layers": 4, "numbers": "normal"},
+    "v1": {"latent": "gaussian", "choices": 30, "deter": 200, "hidden": 200, "units": 400}
+    | {"depth": 32, "reward_layers": 2, "actor_layers": 4, "critic_layers": 3, "min_std": 0.1},
+    "planet": {"latent": "gaussian", "choices": 30, "deter": 200, "hidden": 200, "units": 300}
+    | {"reward_layers": 3, "activation": "relu", "min_std": 0.1, "numbers": "normal"}
+    | {"dynamics": "gru", "depth": 32, "pictures": "strided"},
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_plain_config_has_the_published_settings(tmp_path, name) -> None:
+    config = load(tmp_path, name)
+    for key, value in PUBLISHED[name].items():
+        is_near = isinstance(value, float)
+        assert getattr(config, key) == (pytest.approx(value) if is_near else value), key
+    shape = {key: getattr(config.policy_kwargs, key) for key in SHAPES[name]}
+    assert shape == SHAPES[name]
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_what_a_config_says_itself_holds(tmp_path, name) -> None:
+    overrides = ["policy_lr=1e-3", "policy_kwargs.deter=64", "batch_size=8", "free_nats=0.5"]
+    config = load(tmp_path, name, *overrides)
+    assert (config.policy_lr, config.batch_size, config.free_nats) == (1e-3, 8, 0.5)
+    assert config.policy_kwargs.deter == 64
+    assert config.policy_kwargs.hidden == SHAPES[name]["hidden"]
+    assert config.policy_kwargs.named_size is None
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_size_that_is_named_is_meant(tmp_path, name) -> None:
+    kwargs = load(tmp_path, name, "policy_kwargs.size=1M").policy_kwargs
+    assert {key: getattr(kwargs, key) for key in SIZES["1M"]} == SIZES["1M"]
+    assert kwargs.named_size == "1M"
+
+
+@pytest.mark.parametrize("name", ["v1", "v2", "planet"])
+def test_another_optimiser_begins_with_its_own_arguments(tmp_path, name) -> None:
+    config = load(tmp_path, name, "optimizer=RMSprop")
+    assert (config.optimizer_kwargs, config.agc) == ({}, None)
+    assert load(tmp_path, "planet", "optimizer=LaProp").agc == 0.3
+
+
+@pytest.mark.parametrize(
+    ("variant", "override", "text"),
+    [
+        ("v3", "optimizer=Adamm", "optimizer"),
+        ("v3", "policy_kwargs.min_std=0.2", "policy_kwargs.latent is categorical"),
+        ("v1", "policy_kwargs.classes=8", "policy_kwargs.latent is gaussian"),
+        ("v1", "policy_kwargs.continue_layers=2", "predict_end is false"),
+        ("v1", "slow_critic_rate=0.1", "slow_critic is none"),
+        ("v2", "policy_kwargs.blocks=4", "policy_kwargs.dynamics is gru"),
+        ("v3", "policy_kwargs.blocks=5", "must be a multiple of policy_kwargs.blocks 5"),
+        ("v3", "normalize_obs=rolling", "the model reads numbers as their symmetric logarithm"),
+        ("v3", "buffer_steps=100", "buffer_steps 100 cannot hold what comes before"),
+        ("v2", "agc=0.3", "'agc' has no effect"),
+        ("planet", "agc=0.3", "'agc' has no effect"),
+        ("planet", "planning_elites=1000", "planning_elites 1000 must be fewer than"),
+        ("planet", "policy_kwargs.continue_layers=2", "predict_end is false"),
+        ("planet", "ent_coef=0.1", "ent_coef"),
+    ],
+)
+def test_what_does_not_fit_is_refused(tmp_path, variant, override, text) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, variant, override)
+    assert text in str(caught.value)
