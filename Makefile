@@ -64,6 +64,7 @@ bench: $(DEV_READY)  ## speed of vector envs, collectors, loaders and buffers, p
 	$(BIN)/python scripts/benchmark_collectors.py $(ARGS)
 	$(BIN)/python scripts/benchmark_dataloaders.py $(ARGS)
 	$(BIN)/python scripts/benchmark_replay.py $(ARGS)
+	$(BIN)/python scripts/benchmark_replay_training.py $(ARGS)
 	$(BIN)/python scripts/benchmark_world_models.py $(ARGS)
 	$(BIN)/python scripts/benchmark_env_families.py $(ARGS)
 	$(BIN)/python scripts/benchmark_atari_training.py $(ARGS)

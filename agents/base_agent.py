@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,6 +20,7 @@ from utils.device_rollouts import evaluate_on_device
 from utils.environment import build_env_from_config, build_evaluation_env
 from utils.errors import DivergedError
 from utils.metrics import Counters, MetricsRecorder
+from utils.models.critic_ensemble import CriticEnsemble
 from utils.policy_factory import ActorCritic
 from utils.rollouts import (
     EvaluationResult,
@@ -101,6 +102,14 @@ class BaseAgent(LightningModule):
     ) -> ActorCritic:
         """Build the networks for a pair of single spaces; needs no agent, so play can call it."""
 
+    @staticmethod
+    def build_critic(
+        config: Config, observation_space: gym.Space, action_space: gym.Space
+    ) -> CriticEnsemble | None:
+        """Build the critics that value actions, for a pair of single spaces; None without any."""
+        del config, observation_space, action_space
+        return None
+
     @abstractmethod
     def build_source(self) -> DataSource:
         """Say what the agent learns from."""
@@ -135,8 +144,12 @@ class BaseAgent(LightningModule):
             What a person should know of what is missing, or None.
         """
 
-    def take_over_policy(self) -> None:
-        """Let what learns begin where the policy is, which has just got weights of another run."""
+    def take_over_policy(self, state: Mapping[str, Any]) -> None:
+        """Let what learns begin where the policy is, which has just got weights of another run.
+
+        Args:
+            state: The whole checkpoint of that run.
+        """
 
     def describe_learning(self) -> list[str]:
         """Say in a few lines what a person should know of the learning before it begins."""

@@ -58,7 +58,7 @@ class CapturedUpdates:
         device, size = agent.compute_device, agent.config.batch_size
         self._index = torch.zeros(size, dtype=torch.int64, device=device)
         self._weight = torch.ones(size, device=device) if agent.config.prioritized_replay else None
-        self._rate = torch.zeros((), device=device)
+        self._rate, self._limit = torch.zeros((2,), device=device).unbind()
         self._graphs: dict[Hashable, _Captured] = {}
         self._captured_for: tuple[Hashable, ...] = ()
         self.n_captures = 0
@@ -68,6 +68,7 @@ class CapturedUpdates:
         agent = self._agent
         rate = agent.hyperparameters["policy_lr"]
         self._rate.fill_(rate)
+        self._limit.fill_(agent.hyperparameters.get("max_grad_norm", 0.0))
         for optimizer in agent.optimizers.values():
             move_step_counts(optimizer)
         self._forget_outdated()
@@ -125,7 +126,7 @@ class CapturedUpdates:
     def _capture(self) -> _Captured:
         agent = self._agent
         restore = snapshot(agent)
-        with self._rates_on_device():
+        with self._numbers_on_device():
             warm_up_for_capture(self._learn, agent.compute_device)
             restore()
             graph = torch.cuda.CUDAGraph()
@@ -146,14 +147,18 @@ class CapturedUpdates:
         return tuple(learned.metrics), torch.stack(tuple(learned.metrics.values())), learned.error
 
     @contextmanager
-    def _rates_on_device(self) -> Iterator[None]:
+    def _numbers_on_device(self) -> Iterator[None]:
+        numbers = self._agent.hyperparameters
         with ExitStack() as stack:
+            if "max_grad_norm" in numbers:
+                stack.callback(numbers.__setitem__, "max_grad_norm", numbers["max_grad_norm"])
+                numbers["max_grad_norm"] = self._limit
             for optimizer in self._agent.optimizers.values():
                 stack.enter_context(device_learning_rate(optimizer, self._rate))
             yield
 
 
-_OUTSIDE = ("policy_lr", "importance_exponent", "epsilon", "exploration_noise")
+_OUTSIDE = ("policy_lr", "max_grad_norm", "importance_exponent", "epsilon", "exploration_noise")
 """Settings that are read outside of the graphs, or from a tensor."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -299,6 +299,14 @@ class ReplayAgent(BaseAgent):
             optimizer.load_state_dict(state["optimizers"][name])
 
     @override
+    def take_over_policy(self, state: Mapping[str, Any]) -> None:
+        # A policy that knows its way beside critics that know nothing would soon have lost it.
+        for name, module in self.networks.items():
+            saved = state.get("networks", {}).get(name, {})
+            if _shapes(saved) == _shapes(module.state_dict()):
+                module.load_state_dict(saved)
+
+    @override
     def save_companions(self, checkpoint: Path) -> None:
         if self.config.save_replay:
             self.source.save_buffer(checkpoint.with_suffix(REPLAY_SUFFIX))
@@ -313,6 +321,10 @@ class ReplayAgent(BaseAgent):
             f"no replay buffer is saved beside {path.with_suffix('.ckpt').name}: an empty one is "
             f"filled for {self.config.timesteps_before_updates:,} timesteps before learning goes on"
         )
+
+
+def _shapes(tensors: Mapping[str, Tensor]) -> dict[str, torch.Size]:
+    return {name: tensor.shape for name, tensor in tensors.items()}
 
 
 def _to(observation: Any, device: torch.device) -> Any:

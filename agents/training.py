@@ -71,7 +71,7 @@ def _begin_run(config: Config, plan: TrainingPlan) -> int:
         if state is not None:
             _check_fits(state, agent, source=plan.checkpoint)
             load_policy_state(agent.policy, state, source=plan.checkpoint, config=config)
-            agent.take_over_policy()
+            agent.take_over_policy(state)
         agent.warm_up()  # a stop while it compiles leaves no folder
         run = Run.create(
             plan.runs_dir, config_id=config.config_id, config_dict=plan.config.to_dict()
@@ -91,12 +91,8 @@ def _begin_run(config: Config, plan: TrainingPlan) -> int:
 def _go_on_with_run(run: Run, config: Config, plan: TrainingPlan) -> int:
     assert plan.checkpoint is not None
     state = load_acting_state(plan.checkpoint)
-    is_spent = state["counters"]["timesteps"] >= config.max_timesteps
-    if is_spent and run.read_status()["status"] == "completed":
-        raise ConfigError(
-            f"run '{run.id}' has made its {config.max_timesteps:,} timesteps; "
-            "give a larger --max-timesteps to train it further"
-        )
+    if plan.note is not None:
+        print(f"note: {plan.note}", file=sys.stderr)
     with collector_paused(keeps=False):
         agent = build_agent(config, run=run)
     try:

@@ -35,6 +35,9 @@ def read_options() -> argparse.Namespace:
     parser.add_option(
         "--timesteps", type=count, metavar="N", help="of a training (each task has its own)"
     )
+    parser.add_option(
+        "--device", default="cpu", choices=("cpu", "cuda"), help="of both sides (default cpu)"
+    )
     options = parser.parse_or_refuse()
     for name in options.task:
         if name not in TASKS:
@@ -51,7 +54,11 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     # Notes on a run, such as that it is too short for a checkpoint, are none on a benchmark.
     logging.getLogger("gymnasium_solver").setLevel(logging.ERROR)
-    settings = {"timesteps": options.timesteps, "windows": options.windows}
+    settings = {
+        "timesteps": options.timesteps,
+        "windows": options.windows,
+        "device": options.device,
+    }
     report = BenchmarkReport("replay_training", torch_threads=options.threads, settings=settings)
     for name in options.task:
         compare(report, name, TASKS[name], options)
@@ -67,17 +74,18 @@ def compare(
     timesteps = options.timesteps or task.timesteps
     contestants = {OURS: prepare_ours, PEER: prepare_sb3}
     for prepare in contestants.values():  # imports and first calls are in no window
-        prepare(task, 0, timesteps=2000)()
+        prepare(task, 0, timesteps=2000, device=options.device)()
+    settings = {"timesteps": timesteps, "device": options.device}
     scores = time_trainings(
-        {key: partial(prepare, task, timesteps=timesteps) for key, prepare in contestants.items()},
+        {key: partial(prepare, task, **settings) for key, prepare in contestants.items()},
         timesteps=timesteps,
         seeds=range(1, options.windows + 1),
     )
-    title = f"{name}, settings of the RL Zoo, {timesteps:,} timesteps"
+    title = f"{name}, settings of the RL Zoo, {timesteps:,} timesteps, {options.device}"
     report.add_scores(title, scores, unit="steps/s", peer=PEER)
 
 
-def prepare_ours(task: ReplayTask, seed: int, *, timesteps: int) -> Train:
+def prepare_ours(task: ReplayTask, seed: int, *, timesteps: int, device: str) -> Train:
     """Build a training through Lightning with all callbacks and files, unjudged as the peer's."""
     from agents import build_agent
     from trainer_callbacks.build import build_callbacks
@@ -92,7 +100,7 @@ def prepare_ours(task: ReplayTask, seed: int, *, timesteps: int) -> Train:
         "video=none",
         "save_replay=false",
     )
-    own = (f"seed={seed}", f"max_timesteps={timesteps}")
+    own = (f"seed={seed}", f"max_timesteps={timesteps}", f"device={device}")
     config = load_config(task.config_id, [*unjudged, *task.overrides, *own])
     folder = tempfile.TemporaryDirectory()
     run = Run.create(folder.name, config_id=config.config_id, config_dict=config.to_dict())
@@ -101,7 +109,7 @@ def prepare_ours(task: ReplayTask, seed: int, *, timesteps: int) -> Train:
     callbacks = build_callbacks(config, run, reward_threshold=None, first_timestep=0, console=None)
 
     def train() -> None:
-        build_trainer(device="cpu", callbacks=callbacks).fit(agent)
+        build_trainer(device=device, callbacks=callbacks).fit(agent)
         assert agent.counters.timesteps == timesteps, agent.counters
         agent.close()
         folder.cleanup()

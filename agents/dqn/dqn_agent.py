@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
@@ -235,7 +236,7 @@ class DQNAgent(ReplayAgent):
         return loss, divergence(cross_entropy=loss, target=target), value
 
     @override
-    def take_over_policy(self) -> None:
+    def take_over_policy(self, state: Mapping[str, Any]) -> None:
         self.target.load_state_dict(self.policy.state_dict())
 
     @override

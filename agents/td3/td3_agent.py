@@ -7,6 +7,8 @@ algorithm 1.
 from __future__ import annotations
 
 import copy
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
@@ -44,19 +46,29 @@ class TD3Agent(ReplayAgent):
         settings = continuous_actor_settings(config, algorithm="td3")
         return DeterministicActor(observation_space, action_space, settings)
 
+    @staticmethod
     @override
-    def build_learner(self) -> None:
-        super().build_learner()
-        config, kwargs = self.config, self.config.policy_kwargs
-        self.critic = CriticEnsemble(
-            self.train_env.single_observation_space,
+    def build_critic(
+        config: Any, observation_space: gym.Space, action_space: gym.Space
+    ) -> CriticEnsemble:
+        kwargs = config.policy_kwargs
+        return CriticEnsemble(
+            observation_space,
             n_critics=config.n_critics,
-            action_dim=self.policy.scale.size,
+            action_dim=math.prod(action_space.shape),
             output_dim=1,
             hidden_dims=kwargs.hidden_dims,
             activation=kwargs.activation,
             feature_dim=kwargs.feature_dim,
             layer_norm=kwargs.critic_layer_norm,
+        )
+
+    @override
+    def build_learner(self) -> None:
+        super().build_learner()
+        config, env = self.config, self.train_env
+        self.critic = self.build_critic(
+            config, env.single_observation_space, env.single_action_space
         ).to(self.compute_device)
         self.target_critic = copy.deepcopy(self.critic).requires_grad_(False)
         self.target_policy = copy.deepcopy(self.policy).requires_grad_(False)
@@ -145,7 +157,8 @@ class TD3Agent(ReplayAgent):
         self._last_actor.copy_(torch.stack([loss.detach(), norm]))
 
     @override
-    def take_over_policy(self) -> None:
+    def take_over_policy(self, state: Mapping[str, Any]) -> None:
+        super().take_over_policy(state)
         self.target_policy.load_state_dict(self.policy.state_dict())
 
     @override

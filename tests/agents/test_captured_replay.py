@@ -107,16 +107,28 @@ def test_captured_choices_are_the_eager_ones(name) -> None:
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_a_schedule_that_no_update_reads_is_no_constant_of_a_graph(name) -> None:
+def test_a_schedule_is_no_constant_of_a_graph(name) -> None:
     agent = build(name, max_grad_norm=0.5)
     updates = CapturedUpdates.__new__(CapturedUpdates)
     updates._agent = agent
     key = updates._key()
-    for setting in agent.hyperparameters.keys() - {"max_grad_norm"}:
-        agent.hyperparameters[setting] *= 0.5  # it sets the learning rate or explores
+    for setting in agent.hyperparameters:
+        agent.hyperparameters[setting] *= 0.5
     assert updates._key() == key
-    agent.hyperparameters["max_grad_norm"] = 0.25
-    assert updates._key() != key
+
+
+def test_graphs_read_rates_and_the_bound_of_the_norm_from_memory() -> None:
+    agent = build("td3")
+    updates = CapturedUpdates.__new__(CapturedUpdates)
+    updates._agent, updates._rate, updates._limit = agent, torch.tensor(0.01), torch.tensor(0.25)
+    with updates._numbers_on_device():
+        assert agent.hyperparameters["max_grad_norm"] is updates._limit
+        assert all(o.param_groups[0]["lr"] is updates._rate for o in agent.optimizers.values())
+    assert agent.hyperparameters["max_grad_norm"] == 0.5
+    without = build("sac")
+    updates._agent = without
+    with updates._numbers_on_device():
+        assert "max_grad_norm" not in without.hyperparameters
 
 
 def test_what_keeps_updates_from_being_captured_is_named() -> None:

@@ -223,3 +223,27 @@ def test_the_learner_sees_scaled_rewards_and_reports_raw_ones() -> None:
     rows = train_epochs(agent, 2)
     assert rows[-1]["train/roll/ep_rew_mean"] == 5.0
     assert agent.source.sample().reward.unique().tolist() == [0.5]
+
+
+def test_learning_that_has_begun_goes_on_where_old_transitions_go_early() -> None:
+    agent = begin(make(learning_starts_timesteps=40))
+    train_epochs(agent, 3)
+    learnt = agent.counters.updates
+    buffer = agent.source.buffer
+    buffer._drop_before(buffer.head - 2)  # as it does where many episodes end
+    assert len(buffer) < agent.config.timesteps_before_updates
+    train_epochs(agent, 1)
+    assert agent.counters.updates > learnt > 0
+
+
+def test_networks_of_another_run_are_taken_over_where_they_fit() -> None:
+    settings = {"algo_id": "sac", "policy_kwargs": {"hidden_dims": [8]}}
+    first, second = (make_agent("Pendulum-v1", **settings, seed=k) for k in (1, 2))
+    third = make_agent("Pendulum-v1", **settings, n_critics=3)
+    before = {key: value.clone() for key, value in third.critic.state_dict().items()}
+    for agent in (second, third):
+        agent.take_over_policy(first.learner_state())
+    for name, module in first.networks.items():
+        taken = second.networks[name].state_dict()
+        assert all(value.equal(taken[key]) for key, value in module.state_dict().items()), name
+    assert all(value.equal(before[key]) for key, value in third.critic.state_dict().items())

@@ -133,7 +133,7 @@ def build_samplers(*, capacity: int, batch_size: int, folder: Path) -> list[Cont
 
     def full(layout: TransitionLayout, **settings: Any) -> TransitionBuffer:
         buffer = TransitionBuffer(layout, **settings)
-        _Writer(buffer).add(layout.n_steps)
+        _Writer(buffer).add(layout.n_kept)
         return buffer
 
     uniform = full(half_cheetah_layout(capacity, n_envs))
@@ -163,9 +163,9 @@ def build_picture_samplers(*, capacity: int, batch_size: int) -> list[Contestant
         frame_stack=4,
     )
     buffer = TransitionBuffer(layout)
-    _Writer(buffer).add(layout.n_steps)
+    _Writer(buffer).add(layout.n_kept)
     peer = _PeerWriter(capacity=capacity, n_envs=8, observation=FOUR_FRAMES, action=BUTTONS)
-    peer.add(layout.n_steps)
+    peer.add(layout.n_kept)
     return [
         Contestant("ours, frames stored once", _sample(buffer, batch_size)),
         Contestant(PEER, _repeat(lambda: peer.buffer.sample(batch_size))),
@@ -283,7 +283,7 @@ def fill_ours(capacity: int) -> MemoryUse:
     _Writer(warm_up).add(10)
     before = _resident_bytes()
     buffer = TransitionBuffer(half_cheetah_layout(capacity, 8))
-    _Writer(buffer).add(buffer.layout.n_steps + 1)
+    _Writer(buffer).add(buffer.layout.n_kept + 1)
     return MemoryUse(buffer.nbytes_declared, _resident_bytes() - before)
 
 

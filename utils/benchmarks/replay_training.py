@@ -86,7 +86,7 @@ TASKS: dict[str, ReplayTask] = {
 }
 
 
-def prepare_sb3(task: ReplayTask, seed: int, *, timesteps: int) -> Train:
+def prepare_sb3(task: ReplayTask, seed: int, *, timesteps: int, device: str) -> Train:
     """Build the peer's training."""
     import stable_baselines3
 
@@ -96,7 +96,7 @@ def prepare_sb3(task: ReplayTask, seed: int, *, timesteps: int) -> Train:
         task.config_id.partition(":")[0],
         policy_kwargs={"net_arch": list(task.net_arch)},
         seed=seed,
-        device="cpu",
+        device=device,
         **task.peer_settings,
     )
 

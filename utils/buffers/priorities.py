@@ -10,7 +10,8 @@ from torch import Tensor
 
 from utils.buffers import priority_kernels, sum_tree_kernels
 from utils.buffers.place import Place
-from utils.buffers.sum_tree import SumTree, tree_bytes
+from utils.buffers.sum_tree import WIDE, SumTree, tree_bytes
+from utils.buffers.sum_tree_kernels import FAN_OUT
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,12 +46,13 @@ class PriorityIndex:
             is_compiled: Whether compiled code does the work; None for where that is possible.
         """
         self.settings = settings
-        self.tree = SumTree(n_places + 1, place=place)
+        self._is_compiled = place.is_ordinary if is_compiled is None else is_compiled
+        fan_out = FAN_OUT if self._is_compiled else WIDE
+        self.tree = SumTree(n_places + 1, place=place, fan_out=fan_out)
         self._n_places = n_places
         self._device = place.device
         self.highest = torch.ones((), dtype=torch.float64, device=place.device)
         """() float64, the highest p so far; 1 at the start."""
-        self._is_compiled = place.is_ordinary if is_compiled is None else is_compiled
         if self._is_compiled:
             self._nodes, self._offsets = self.tree.nodes.numpy(), self.tree.offsets
             self._highest = self.highest.numpy()

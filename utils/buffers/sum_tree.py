@@ -11,32 +11,39 @@ from torch import Tensor
 from utils.buffers.place import Place
 from utils.buffers.sum_tree_kernels import FAN_OUT
 
+WIDE = 1024
+"""Children of a node where tensor operations do the work: each level costs some of them, however
+wide it is, and a million leaves have two levels."""
+
 
 class SumTree:
-    """Weights of n leaves and their sums, eight nodes to a parent, in float64.
+    """Weights of n leaves and their sums, in float64.
 
     A parent is always the sum of its children, added up anew when one of them changes, so no error
     accumulates. The methods are tensor operations for any device, a few for each level, and read no
-    number back. `utils.buffers.sum_tree_kernels` does the same in ordinary memory, compiled.
+    number back. `utils.buffers.sum_tree_kernels` does the same in ordinary memory, compiled, with
+    eight nodes to a parent.
 
     Attributes:
         nodes: float64, one level after another, leaves first.
         offsets: (n_levels,) int64, where each level begins.
     """
 
-    def __init__(self, n_leaves: int, *, place: Place) -> None:
+    def __init__(self, n_leaves: int, *, place: Place, fan_out: int = FAN_OUT) -> None:
         """Allocate the tree; all weights are 0.
 
         Args:
             n_leaves: Number of leaves.
             place: Where it lies.
+            fan_out: Nodes to a parent; compiled code knows but one number.
         """
         self.n_leaves = n_leaves
-        sizes = level_sizes(n_leaves)
+        self._fan_out = fan_out
+        sizes = level_sizes(n_leaves, fan_out)
         self.nodes = place.allocate((sum(sizes),), torch.float64)
         self.offsets = np.array([0, *itertools.accumulate(sizes)][: len(sizes)], dtype=np.int64)
         self._levels = self.nodes.split(sizes)
-        self._children = torch.arange(FAN_OUT, device=place.device)
+        self._children = torch.arange(fan_out, device=place.device)
 
     @property
     def leaves(self) -> Tensor:
@@ -55,8 +62,8 @@ class SumTree:
     def refresh(self, start: int, stop: int) -> None:
         """Add up what lies above the leaves `start` to `stop` - 1, after they were changed."""
         for children, parents in itertools.pairwise(self._levels):
-            start, stop = start // FAN_OUT, (stop - 1) // FAN_OUT + 1
-            below = children[start * FAN_OUT : stop * FAN_OUT].view(-1, FAN_OUT)
+            start, stop = start // self._fan_out, (stop - 1) // self._fan_out + 1
+            below = children[start * self._fan_out : stop * self._fan_out].view(-1, self._fan_out)
             parents[start:stop] = below.cumsum(-1)[:, -1]
 
     def write(self, index: Tensor, weights: Tensor) -> None:
@@ -69,8 +76,8 @@ class SumTree:
         self._levels[0][index] = 0.0
         self._levels[0].scatter_reduce_(0, index, weights, "amax")
         for below, parents in itertools.pairwise(self._levels):
-            index = index // FAN_OUT
-            family = below[index[:, None] * FAN_OUT + self._children]
+            index = index // self._fan_out
+            family = self._families(below, index)
             parents[index] = family.cumsum(-1)[:, -1]
 
     def find(self, mass: Tensor) -> Tensor:
@@ -83,29 +90,36 @@ class SumTree:
             (B,) int64, leaves with weights above 0.
         """
         node = torch.zeros(len(mass), dtype=torch.int64, device=mass.device)
-        nothing = torch.zeros((), dtype=torch.float64, device=mass.device)
         for level in reversed(self._levels):
-            sums = level[node[:, None] * FAN_OUT + self._children].cumsum(-1)
-            # Rounding may leave as much as the whole node or more.
-            left = torch.minimum(mass, torch.nextafter(sums[:, -1], nothing))
-            k = (sums <= left[:, None]).sum(-1)
-            before = sums.gather(1, (k - 1).clamp(min=0)[:, None])[:, 0]
-            mass = left - torch.where(k > 0, before, nothing)
-            node = node * FAN_OUT + k
+            family = self._families(level, node)
+            sums = family.cumsum(-1)
+            has_weight = family > 0
+            # Rounding may leave as much as the whole node or more, and sums that many threads add
+            # up may fall from one child to the next: what is found has weight in any case.
+            found = torch.where(has_weight & (sums > mass[:, None]), self._children, self._fan_out)
+            last = torch.where(has_weight, self._children, 0).amax(-1)
+            k = torch.minimum(found.amin(-1), last)
+            before = torch.where(k > 0, sums.gather(1, (k - 1).clamp_(min=0)[:, None])[:, 0], 0.0)
+            mass = mass - before
+            node = node * self._fan_out + k
         return node
 
+    def _families(self, level: Tensor, node: Tensor) -> Tensor:
+        """Return the children of nodes (B,) of the level above, (B, fan-out)."""
+        return level.view(-1, self._fan_out)[node]
 
-def level_sizes(n_leaves: int) -> list[int]:
+
+def level_sizes(n_leaves: int, fan_out: int = FAN_OUT) -> list[int]:
     """Return the number of nodes of each level, leaves first, each a multiple of the fan-out."""
     sizes = []
     n = n_leaves
     while True:
-        sizes.append(-(-n // FAN_OUT) * FAN_OUT)
-        if sizes[-1] == FAN_OUT:
+        sizes.append(-(-n // fan_out) * fan_out)
+        if sizes[-1] == fan_out:
             return sizes
-        n = sizes[-1] // FAN_OUT
+        n = sizes[-1] // fan_out
 
 
 def tree_bytes(n_leaves: int) -> int:
-    """Return the bytes of a tree: one float64 for each node."""
+    """Return the bytes of a tree: one float64 for each node; a wide one takes an eighth less."""
     return 8 * sum(level_sizes(n_leaves))

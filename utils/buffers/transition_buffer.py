@@ -69,7 +69,7 @@ class TransitionBuffer:
         """
         self.layout, self.place = layout, place or Place()
         self.place.check_room(layout.n_bytes, what=f"a buffer of {layout.capacity:,} transitions")
-        n_envs, self._n_rows, self._n_steps = layout.n_envs, layout.n_rows, layout.n_steps
+        n_envs, self._n_rows, self._n_steps = layout.n_envs, layout.n_rows, layout.n_kept
         allocate = self.place.allocate
         lead = (layout.n_rows, n_envs)
         self.frames = {
@@ -138,7 +138,7 @@ class TransitionBuffer:
     @property
     def capacity(self) -> int:
         """Most transitions that are held."""
-        return self.layout.n_steps * self.layout.n_envs
+        return self.layout.n_kept * self.layout.n_envs
 
     def __len__(self) -> int:
         """Transitions that are held, of all environments."""
@@ -264,7 +264,7 @@ class TransitionBuffer:
 
     def _drop_up_to(self, step: int) -> None:
         """Give up transitions whose final observations are about to be written over."""
-        if step < max(self._tail, self._head + 1 - self.layout.n_steps):
+        if step < max(self._tail, self._head + 1 - self.layout.n_kept):
             return
         self._drop_before(step + 1)
         if not self._has_warned:

@@ -65,7 +65,9 @@ class ReplayPlan:
             scheduler: The phases of the training.
             budget: How many updates are due.
             timesteps: Gives the environment steps of the run so far, over all environments.
-            n_stored: Gives the transitions that the buffer holds.
+            n_stored: Gives the transitions that the buffer was ever given. Those that it holds may
+                become fewer than learning needs, where it drops old ones early, and learning that
+                has begun would wait for ever.
         """
         self.pace, self.scheduler, self.budget = pace, scheduler, budget
         self._timesteps, self._n_stored = timesteps, n_stored
@@ -125,7 +127,7 @@ class ReplayPlan:
         phase, pace = self.scheduler.current, self.pace
         if self._n_missing() > 0:
             raise RunFailedError(
-                f"phase '{phase.name}' learns from what is stored, {self._n_stored():,} "
+                f"phase '{phase.name}' learns from what was stored, {self._n_stored():,} "
                 f"transitions, and learning needs {pace.timesteps_before_updates:,}"
             )
         remaining = self.scheduler.remaining(phase.unit)

@@ -51,15 +51,15 @@ def clip_and_step(
     optimizer: torch.optim.Optimizer,
     parameters: list[nn.Parameter],
     *,
-    max_grad_norm: float | None,
+    max_grad_norm: float | Tensor | None,
 ) -> Tensor:
     """Take one optimiser step with the gradients that the parameters hold.
 
     Args:
         optimizer: Holds `parameters`.
         parameters: All of them; one without a gradient had no part in the loss.
-        max_grad_norm: Scale the gradient of all parameters together down to this L2 norm; None
-            leaves it.
+        max_grad_norm: Scale the gradient of all parameters together down to this L2 norm, a tensor
+            () where a captured graph shall read it anew each time; None leaves it.
 
     Returns:
         (n_parameters,) L2 norm of each parameter's gradient before clipping; not yet read back

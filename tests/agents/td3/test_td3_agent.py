@@ -73,7 +73,7 @@ def test_weights_of_another_run_reach_the_target_of_the_actor() -> None:
     agent, _ = filled()
     with torch.no_grad():
         agent.policy.head.bias.fill_(0.5)
-    agent.take_over_policy()
+    agent.take_over_policy({})
     seen = torch.randn(5, 3)
     torch.testing.assert_close(agent.target_policy(seen), agent.policy(seen), rtol=0, atol=0)
 

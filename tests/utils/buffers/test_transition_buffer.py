@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -13,6 +12,7 @@ import torch
 
 from tests.helpers.counting_policy import CountingPolicy, encode_rows
 from tests.helpers.slow_replay import RandomEpisodes, SlowReplay, assert_same_observation
+from tests.helpers.transition_buffers import N_ENVS, WHERE, all_names, build_buffer, fill_randomly
 from tests.helpers.vector_envs import CountingVectorEnv, encode
 from utils.buffers import (
     Place,
@@ -23,57 +23,8 @@ from utils.buffers import (
 )
 from utils.buffers.transition_gather import gather_on_device
 from utils.environment import build_env
-from utils.errors import CheckpointError, ConfigError
+from utils.errors import ConfigError
 from utils.rollouts.stepper import Stepper
-
-N_ENVS = 3
-WHERE = [
-    "cpu",
-    "disk",
-    "cpu with tensor operations",
-    pytest.param(
-        "cuda",
-        marks=[
-            pytest.mark.gpu,
-            pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"),
-        ],
-    ),
-]
-
-
-@pytest.fixture
-def place(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    """Where arrays lie; the operations of other devices can be tried without one."""
-    if where.endswith("operations"):
-        monkeypatch.setattr(Place, "is_ordinary", False)
-    if where == "disk":
-        return Place(folder=tmp_path)
-    return Place(device=torch.device(where.split()[0]))
-
-
-def build(
-    episodes: RandomEpisodes, *, capacity: int = 30, n_step: int = 1, gamma: float = 0.9, **layout
-) -> TransitionBuffer:
-    place = layout.pop("place", None)
-    return TransitionBuffer(
-        TransitionLayout(
-            capacity=capacity,
-            n_envs=episodes.n_envs,
-            observation_space=episodes.observation_space,
-            action_space=episodes.action_space,
-            frame_stack=episodes.frame_stack,
-            **layout,
-        ),
-        n_step=n_step,
-        gamma=gamma,
-        place=place,
-    )
-
-
-def all_names(buffer: TransitionBuffer) -> torch.Tensor:
-    """Names of all that is held, oldest first."""
-    n = buffer.layout.n_envs
-    return torch.arange(buffer.head * n - len(buffer), buffer.head * n)
 
 
 def to_cpu(batch: TransitionBatch) -> TransitionBatch:
@@ -118,7 +69,7 @@ def test_everything_held_is_what_happened(
     n_step: int, frame_stack: int, as_dict: bool, place: Place, tmp_path: Path
 ) -> None:
     episodes = RandomEpisodes(N_ENVS, seed=n_step, frame_stack=frame_stack, as_dict=as_dict)
-    buffer = build(episodes, n_step=n_step, place=place)
+    buffer = build_buffer(episodes, n_step=n_step, place=place)
     slow = SlowReplay(N_ENVS)
     observation = episodes.begin(range(N_ENVS))
     buffer.begin(observation)
@@ -138,7 +89,7 @@ def test_everything_held_is_what_happened(
 @pytest.mark.parametrize("where", WHERE)
 def test_a_cut_is_a_truncation_where_the_episode_was(frame_stack: int, place: Place) -> None:
     episodes = RandomEpisodes(N_ENVS, seed=5, frame_stack=frame_stack, mean_length=6)
-    buffer, slow = build(episodes, n_step=2, capacity=60, place=place), SlowReplay(N_ENVS)
+    buffer, slow = build_buffer(episodes, n_step=2, capacity=60, place=place), SlowReplay(N_ENVS)
     observation = episodes.begin(range(N_ENVS))
     buffer.begin(observation)
     slow.begin(observation)
@@ -304,7 +255,7 @@ def test_a_run_that_begins_amid_an_episode_keeps_its_older_frames() -> None:
     episodes = RandomEpisodes(2, seed=3, frame_stack=4, mean_length=1e9)
     episodes.begin(range(2))
     *_, step = episodes.steps(6)
-    buffer = build(episodes)
+    buffer = build_buffer(episodes)
     buffer.begin(step.next_observation)
     expected = step.next_observation.copy()
     (step,) = episodes.steps(1)
@@ -316,7 +267,7 @@ def test_a_run_that_begins_amid_an_episode_keeps_its_older_frames() -> None:
 
 def test_too_many_ends_shorten_what_is_held_and_a_warning_says_so() -> None:
     episodes = RandomEpisodes(N_ENVS, seed=2, mean_length=1.5)
-    buffer, slow = build(episodes, capacity=60, n_finals=8, n_step=2), SlowReplay(N_ENVS)
+    buffer, slow = build_buffer(episodes, capacity=60, n_finals=8, n_step=2), SlowReplay(N_ENVS)
     observation = episodes.begin(range(N_ENVS))
     buffer.begin(observation)
     slow.begin(observation)
@@ -352,7 +303,7 @@ def test_names_that_are_not_held_are_refused() -> None:
 
 def test_by_default_short_episodes_shorten_nothing() -> None:
     episodes = RandomEpisodes(N_ENVS, seed=2, mean_length=1)
-    buffer = build(episodes, capacity=60)
+    buffer = build_buffer(episodes, capacity=60)
     buffer.begin(episodes.begin(range(N_ENVS)))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -361,63 +312,9 @@ def test_by_default_short_episodes_shorten_nothing() -> None:
     assert len(buffer) == 60
 
 
-def fill_randomly(buffer: TransitionBuffer, episodes: RandomEpisodes, n: int) -> None:
-    buffer.begin(episodes.begin(range(episodes.n_envs)))
-    for step in episodes.steps(n):
-        buffer.add(**step._asdict())
-
-
-def same(one: Any, two: Any) -> bool:
-    """Whether two batches are equal, bit for bit."""
-    if isinstance(one, dict):
-        return all(torch.equal(one[key], two[key]) for key in one)
-    return one is two or torch.equal(one, two)
-
-
-@pytest.mark.parametrize("priorities", [None, Priorities()])
-@pytest.mark.parametrize("n_steps", [4, 25])
-@pytest.mark.parametrize("frame_stack", [1, 3])
-@pytest.mark.parametrize("where", ["cpu", *WHERE[2:]])
-def test_a_saved_buffer_goes_on_as_if_nothing_had_been(
-    tmp_path: Path, priorities: Priorities | None, n_steps: int, frame_stack: int, place: Place
-) -> None:
-    def make() -> TransitionBuffer:
-        return build(episodes, priorities=priorities, n_step=3, place=place)
-
-    episodes = RandomEpisodes(N_ENVS, seed=1, frame_stack=frame_stack, as_dict=True)
-    buffer = make()
-    fill_randomly(buffer, episodes, n_steps)
-    beta = None if priorities is None else 0.5
-    if priorities is not None:
-        buffer.update_priorities(all_names(buffer), torch.arange(len(buffer)) / 3)
-    buffer.save(tmp_path / "replay")
-    other = make()
-    other.load(tmp_path / "replay")
-    if priorities is not None:
-        assert torch.equal(other.priorities.tree.nodes, buffer.priorities.tree.nodes)
-    for step in episodes.steps(13):
-        buffer.add(**step._asdict())
-        other.add(**step._asdict())
-    one, two = (
-        b.sample(64, generator=torch.Generator().manual_seed(3), beta=beta) for b in (buffer, other)
-    )
-    assert all(same(a, b) for a, b in zip(one, two, strict=True))
-
-
-def test_a_buffer_of_another_kind_is_refused_by_name(tmp_path: Path) -> None:
-    episodes = RandomEpisodes(N_ENVS, seed=1)
-    buffer = build(episodes)
-    fill_randomly(buffer, episodes, 3)
-    buffer.save(tmp_path / "replay")
-    with pytest.raises(CheckpointError, match="n_steps 10, and it is 11 now"):
-        build(episodes, capacity=31).load(tmp_path / "replay")
-    with pytest.raises(CheckpointError, match=r"cannot read .*No such file"):
-        build(episodes).load(tmp_path / "nothing")
-
-
 def test_sampling_draws_from_the_given_generator_alone() -> None:
     episodes = RandomEpisodes(N_ENVS, seed=1)
-    buffer = build(episodes)
+    buffer = build_buffer(episodes)
     fill_randomly(buffer, episodes, 20)
     before = torch.get_rng_state()
     batches = [
@@ -430,7 +327,7 @@ def test_sampling_draws_from_the_given_generator_alone() -> None:
 
 def test_every_transition_is_drawn_equally_often() -> None:
     episodes = RandomEpisodes(N_ENVS, seed=1)
-    buffer = build(episodes)
+    buffer = build_buffer(episodes)
     fill_randomly(buffer, episodes, 25)
     names = all_names(buffer)
     drawn = buffer.draw(30_000, generator=torch.Generator().manual_seed(0))
@@ -456,7 +353,7 @@ def test_what_does_not_fit_is_refused_before_it_is_allocated(tmp_path: Path) -> 
 
 def test_the_declared_size_is_that_of_the_arrays() -> None:
     episodes = RandomEpisodes(N_ENVS, seed=1, frame_stack=3, as_dict=True)
-    buffer = build(episodes, capacity=300, priorities=Priorities())
+    buffer = build_buffer(episodes, capacity=300, priorities=Priorities())
     assert buffer.priorities is not None
     arrays = [store.flat for store in buffer.frames.values()]
     arrays += [buffer.action, buffer.reward, buffer.ending, buffer.priorities.tree.nodes]

@@ -49,6 +49,15 @@ def test_clipping_by_hand() -> None:
     assert (a.item(), b.item()) == (pytest.approx(-0.3), pytest.approx(0.4))
 
 
+def test_a_bound_that_is_a_tensor_is_the_same_bound() -> None:
+    for limit in (0.5, torch.tensor(0.5)):
+        p = nn.Parameter(torch.zeros(2))
+        p.grad = torch.tensor([3.0, 4.0])
+        clip_and_step(torch.optim.SGD([p], lr=1.0), [p], max_grad_norm=limit)
+        # The norm is 5, so the step is a tenth of the gradient.
+        torch.testing.assert_close(p.detach(), torch.tensor([-0.3, -0.4]))
+
+
 def test_a_parameter_without_gradient_has_norm_zero() -> None:
     p, idle = nn.Parameter(torch.tensor([1.0])), nn.Parameter(torch.tensor([1.0]))
     optimizer = torch.optim.SGD([p, idle], lr=1.0)
