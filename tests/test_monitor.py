@@ -46,13 +46,13 @@ class Tmux:
     def screen(self) -> str:
         return self._call("capture-pane", "-p")
 
-    def expect(self, text: str, *, seconds: float = 60.0) -> None:
+    def expect(self, text: str, *, seconds: float = 120.0) -> None:
         deadline = time.monotonic() + seconds
         while text not in self.screen():
             assert time.monotonic() < deadline, f"no {text!r} in\n{self.screen()}"
             time.sleep(0.05)
 
-    def wait_for_end(self, *, seconds: float = 20.0) -> None:
+    def wait_for_end(self, *, seconds: float = 90.0) -> None:
         """Wait until the program has ended, whatever its end."""
         deadline = time.monotonic() + seconds
         while self._call("display-message", "-p", "#{pane_dead}").strip() != "1":
@@ -66,7 +66,7 @@ class Tmux:
         command = ["tmux", "-S", self._socket, "-f", os.devnull, *arguments]
         environment = {k: v for k, v in os.environ.items() if k not in ("TMUX", "TMUX_PANE")}
         finished = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=20, check=True
+            command, env=environment, capture_output=True, text=True, timeout=90, check=True
         )
         return finished.stdout
 
@@ -79,7 +79,7 @@ def tmux(tmp_path_factory):
     terminal.close()
 
 
-def wait_for_epoch(runs_dir, epoch, *, seconds=90.0):
+def wait_for_epoch(runs_dir, epoch, *, seconds=180.0):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if any(path.stat().st_size for path in runs_dir.glob("*/metrics.jsonl")):

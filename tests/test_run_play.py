@@ -165,7 +165,7 @@ def without_display():
 @pytest.mark.parametrize("arguments", [("--help",), ("--run-id", "nope"), ("--sampeld",)])
 def test_help_and_mistakes_answer_at_once(arguments, tmp_path):
     done, seconds = measure_script(
-        "run_play.py", *arguments, "--runs-dir", str(tmp_path), timeout=60
+        "run_play.py", *arguments, "--runs-dir", str(tmp_path), timeout=180
     )
     assert done.returncode == (0 if arguments == ("--help",) else 2), done.stderr
     assert "Traceback" not in done.stderr
@@ -185,7 +185,7 @@ def play_a_copy(tmp_path, config, *arguments):
         [*script, "--run-id", str(copy), *arguments],
         cwd=ROOT,
         env=without_display(),
-        timeout=60,
+        timeout=180,
     )[0]
 
 

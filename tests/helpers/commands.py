@@ -152,7 +152,7 @@ def error_lines(finished: Finished) -> list[str]:
     return [line for line in finished.err.splitlines() if line.strip()]
 
 
-def processes_left(session: int, *, seconds: float = 5.0) -> list[int]:
+def processes_left(session: int, *, seconds: float = 60.0) -> list[int]:
     """Return the processes of a session that do not end by themselves within some seconds."""
     deadline = time.monotonic() + seconds
     while (left := _processes_of(session)) and time.monotonic() < deadline:

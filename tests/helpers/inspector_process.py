@@ -17,7 +17,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-_LONGEST_SECONDS = 90.0
+_LONGEST_SECONDS = 180.0
 
 
 class InspectorProcess:
@@ -62,7 +62,7 @@ class InspectorProcess:
     def end(self, number: signal.Signals = signal.SIGINT) -> tuple[int, str]:
         """Send a signal; return the exit code and what was printed after the address."""
         self._process.send_signal(number)
-        out, _ = self._process.communicate(timeout=60)
+        out, _ = self._process.communicate(timeout=180)
         return self._process.returncode, out
 
     def kill(self) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
@@ -10,12 +12,13 @@ from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
+from textual.css.query import NoMatches
 from textual.widgets import DataTable, Footer, Static
 from typing_extensions import override
 
 from utils.errors import UserError
 from utils.monitoring.health import RETURN_KEYS, find_troubles
-from utils.monitoring.overview import RunsOverview
+from utils.monitoring.overview import RunsOverview, newest_run
 from utils.monitoring.panels import CurvesPanel, MetricsTable, RunsTable
 from utils.monitoring.run_view import RunView
 from utils.monitoring.stop_dialog import StopDialog
@@ -45,6 +48,7 @@ class MonitorApp(App[None]):
     Static { text-wrap: nowrap; text-overflow: ellipsis; }
     #head { height: 3; padding: 0 1; background: $panel; }
     #troubles { height: auto; padding: 0 1; }
+    #newer { height: auto; padding: 0 1; color: $text-accent; display: none; }
     #requests { height: auto; max-height: 3; padding: 0 1; color: $text-muted; }
     #body { height: 1fr; }
     #runs { width: 52; display: none; border-right: solid $panel; }
@@ -70,6 +74,7 @@ class MonitorApp(App[None]):
     Screen.only-curves #curves { height: 1fr; border-left: none; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q", "quit", "Leave"),
         Binding("s", "request('save')", "Save"),
         Binding("e", "request('evaluate')", "Evaluate"),
         Binding("x", "stop_training", "Stop"),
@@ -77,18 +82,23 @@ class MonitorApp(App[None]):
         Binding("c", "toggle_curves", "Curves"),
         Binding("r", "toggle_runs", "Runs"),
         Binding("l", "toggle_log", "Log"),
-        Binding("q", "quit", "Leave"),
+        Binding("n", "watch_newest", "Newest", show=False),
         Binding("ctrl+c", "quit", show=False, priority=True),
     ]
 
-    def __init__(self, run: Run, *, runs_dir: Path) -> None:
+    def __init__(self, run: Run, *, runs_dir: Path, follows_newest: bool = False) -> None:
         """Watch a run.
 
         Args:
             run: The first one to show.
             runs_dir: The folder of the runs to choose from.
+            follows_newest: The newest run was asked for: turn to a newer one when the watched one
+                has ended, and say that there is one while it still trains. It ends when a person
+                chooses a run.
         """
         super().__init__()
+        self._follows_newest = follows_newest
+        self._newer: Run | None = None
         self.overview = RunsOverview(runs_dir)
         self._texts: dict[str, Text] = {}
         self._n_ticks = 0
@@ -110,6 +120,7 @@ class MonitorApp(App[None]):
                 yield MetricsTable(id="metrics")
                 yield CurvesPanel(id="curves")
         yield Static(id="log")
+        yield Static(id="newer")
         yield Static(id="requests")
         yield Footer()
 
@@ -118,8 +129,9 @@ class MonitorApp(App[None]):
         self.query_one(MetricsTable).focus()
         self.refresh_runs()
         self.refresh_view()
-        self.set_interval(_REFRESH_SECONDS, self._tick)
-        self.set_interval(_RUNS_SECONDS, self.refresh_runs)
+        self.set_interval(_REFRESH_SECONDS, _while_up(self._tick))
+        self.set_interval(_RUNS_SECONDS, _while_up(self.refresh_runs))
+        self.set_interval(_RUNS_SECONDS, _while_up(self.look_for_newer))
 
     def _tick(self) -> None:
         """Look again; the table, which is most of the work, takes its turn every second time."""
@@ -151,6 +163,28 @@ class MonitorApp(App[None]):
         if table.display:
             table.show(self.overview.read(), watched=self.run_view.folder)
 
+    def look_for_newer(self) -> None:
+        """Turn to a run that began after the watched one, or say that there is one."""
+        newest = newest_run(self.overview.runs_dir) if self._follows_newest else None
+        is_newer = newest is not None and newest.id != self.run_view.folder.id
+        self._newer = newest if is_newer else None
+        if self._newer is not None and not self.run_view.is_running:
+            self.action_watch_newest()
+        text = (
+            "" if self._newer is None else f"a newer run has begun: {self._newer.id}  (n: watch it)"
+        )
+        self._show("#newer", Text(text))
+        self.query_one("#newer").display = bool(text)
+
+    def action_watch_newest(self) -> None:
+        """Turn to the newer run, if there is one."""
+        if self._newer is None:
+            return
+        newer, self._newer = self._newer, None
+        self._turn_to(newer)
+        self.query_one("#newer").display = False
+        self.notify(f"watching the newer run {newer.id}", markup=False)
+
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
         """Show the curve of the metric under the cursor."""
         if event.data_table.id == "metrics":
@@ -162,11 +196,16 @@ class MonitorApp(App[None]):
         """Turn to the chosen run."""
         if event.data_table.id != "runs" or event.row_key.value is None:
             return
-        self.watch_run(Run(Path(event.row_key.value)))
-        self.query_one(MetricsTable).forget()
+        self._follows_newest = False  # what a person has chosen stays
         if self.screen.has_class("-narrow"):
             self.screen.remove_class("with-runs")
         self.query_one(MetricsTable).focus()
+        self._turn_to(Run(Path(event.row_key.value)))
+        self.look_for_newer()
+
+    def _turn_to(self, run: Run) -> None:
+        self.watch_run(run)
+        self.query_one(MetricsTable).forget()
         self.refresh_view()
         self.refresh_runs()
 
@@ -265,3 +304,13 @@ class MonitorApp(App[None]):
             self._texts[selector] = text
             is_as_high = before is not None and text.plain.count("\n") == before.plain.count("\n")
             self.query_one(selector, Static).update(text, layout=not is_as_high)
+
+
+def _while_up(look: Callable[[], None]) -> Callable[[], None]:
+    """Return a look for a timer, which can go off while the screen is being taken down."""
+
+    def look_if_up() -> None:
+        with contextlib.suppress(NoMatches):
+            look()
+
+    return look_if_up

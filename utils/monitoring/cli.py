@@ -19,7 +19,7 @@ from utils.run.options import add_runs_dir_option
 _NICENESS = 10
 _EPILOG = """\
 examples:
-  monitor.py                       watch the newest run
+  monitor.py                       watch the newest run, and the next one when that has ended
   monitor.py --run-id 20261128     the run whose id begins so
   monitor.py --once | head -20     how it stands, as plain text
 
@@ -45,7 +45,9 @@ def main(argv: list[str] | None = None) -> int:
             "textual", extra="monitor", needed_for="the monitor (all but --once)"
         ) from error
     os.nice(_NICENESS)  # a training on the same cores goes first
-    MonitorApp(run, runs_dir=run.path.resolve().parent).run()
+    MonitorApp(
+        run, runs_dir=run.path.resolve().parent, follows_newest=options.run_id == "@last"
+    ).run()
     return 0
 
 

@@ -52,6 +52,7 @@ def find_troubles(view: RunView, *, free_bytes: int | None = None) -> list[Troub
     found = [
         *_process_troubles(view),
         *_stalled(view),
+        *_config(view),
         *_disk(view, free_bytes),
         *_not_finite(view),
         *_alerts(view),
@@ -77,6 +78,12 @@ def _process_troubles(view: RunView) -> list[Trouble]:
         reason = str(view.status.get("reason", "stopped"))
         return [Trouble("note", reason, advice=_way_back(view))]
     return []
+
+
+def _config(view: RunView) -> list[Trouble]:
+    if view.config:
+        return []
+    return [Trouble("error", "config.json is missing or damaged: its budget is not known")]
 
 
 def _way_back(view: RunView) -> str:

@@ -68,6 +68,15 @@ class RunsOverview:
         )
 
 
+def newest_run(runs_dir: Path) -> Run | None:
+    """Return the run that began last; None where there is none, or they cannot be listed now."""
+    try:
+        runs = list_runs(runs_dir)
+    except OSError:  # a run was removed while it was listed
+        return None
+    return next((run for run in runs if read_json(run.config_path) is not None), None)
+
+
 def _last_row(path: Path) -> dict[str, Any]:
     """Return the last whole row; empty where there is none."""
     try:

@@ -16,12 +16,32 @@ from utils.monitoring.run_view import RunView
 from utils.monitoring.texts import STATUS_STYLES
 from utils.run import Run
 
-_NAME, _NUMBER = 28, 10
+COLUMNS = ("metric", "latest", "best", "trend")
+_NAME, _MIN_NAME, _NUMBER = 28, 12, 10
 _MIN_SPARK = 6
 _PADDING = 2
 _MIN_CHART = 6
 _RUN, _MIN_ID = 20, 15
 _STYLES = ("cyan", "green", "magenta", "yellow", "blue")
+
+
+def column_widths(width: int) -> dict[str, int]:
+    """Return the columns of the table of metrics that fit, and the width of each.
+
+    In a narrow terminal the course goes first, then the best value, then ends of names: the latest
+    value stays.
+
+    Args:
+        width: Of the table in characters.
+    """
+    room = width - _NAME - _NUMBER - 2 * _PADDING - 1
+    widths = {"metric": max(_MIN_NAME, _NAME + min(0, room)), "latest": _NUMBER}
+    if room >= _NUMBER + _PADDING:
+        widths["best"] = _NUMBER
+        room -= _NUMBER + _PADDING
+        if room >= _MIN_SPARK + _PADDING:
+            widths["trend"] = room - _PADDING
+    return widths
 
 
 class MetricsTable(DataTable[Text]):
@@ -32,7 +52,7 @@ class MetricsTable(DataTable[Text]):
         self.pinned: list[str] = []
         """Keys whose curves stay on the screen."""
         self._shown: dict[str, tuple[str, ...]] = {}
-        self._spark_width = 0
+        self._widths: dict[str, int] = {}
 
     @property
     def current_key(self) -> str:
@@ -55,33 +75,29 @@ class MetricsTable(DataTable[Text]):
 
     def show(self, view: RunView, *, alarmed: set[str]) -> None:
         """Bring the rows up to date; cells that are the same are left alone."""
-        width = max(_MIN_SPARK, self.size.width - _NAME - 2 * _NUMBER - 4 * _PADDING - 1)
+        widths = column_widths(self.size.width)
         keys = view.ordered_keys()
-        if width != self._spark_width or keys != list(self._shown):
-            self._rebuild(keys, width)
+        if widths != self._widths or keys != list(self._shown):
+            self._rebuild(keys, widths)
         for key in keys:
             cells = self._cells(view, key, is_alarmed=key in alarmed)
             marks = tuple(f"{cell.plain}{cell.style}" for cell in cells)
             if marks == self._shown[key]:
                 continue
             self._shown[key] = marks
-            for column, cell in zip(("metric", "latest", "best", "trend"), cells, strict=True):
-                self.update_cell(key, column, cell)
+            for column, cell in zip(COLUMNS, cells, strict=True):
+                if column in widths:
+                    self.update_cell(key, column, cell)
 
-    def _rebuild(self, keys: Sequence[str], spark_width: int) -> None:
-        row, self._spark_width = self.cursor_row, spark_width
+    def _rebuild(self, keys: Sequence[str], widths: dict[str, int]) -> None:
+        row, self._widths = self.cursor_row, widths
         self.clear(columns=True)
-        for name, width in (
-            ("metric", _NAME),
-            ("latest", _NUMBER),
-            ("best", _NUMBER),
-            ("trend", spark_width),
-        ):
+        for name, width in widths.items():
             label = name if name in ("metric", "trend") else f"{name:>{_NUMBER}}"
             self.add_column(label, width=width, key=name)
         self._shown = {}
         for key in keys:
-            self.add_row(Text(key), Text(), Text(), Text(), key=key)
+            self.add_row(Text(key), *(Text() for _ in list(widths)[1:]), key=key)
             self._shown[key] = ()
         self.move_cursor(row=row, animate=False)
 
@@ -92,9 +108,9 @@ class MetricsTable(DataTable[Text]):
         mark = "●" if key in self.pinned else "!" if is_alarmed else " "
         numbers = [series.latest, best]
         texts = ["" if n is None else format_value(n, precision=spec.precision) for n in numbers]
-        curve = sparkline(series.ys, width=self._spark_width)
+        curve = sparkline(series.ys, width=self._widths.get("trend", _MIN_SPARK))
         return (
-            Text(_shorten(f"{mark}{key}", _NAME), style),
+            Text(_shorten(f"{mark}{key}", self._widths["metric"]), style),
             Text(f"{texts[0]:>{_NUMBER}}", style),
             Text(f"{texts[1]:>{_NUMBER}}", "dim"),
             Text(curve, "cyan" if spec.highlight else "dim"),

@@ -112,7 +112,7 @@ class LiveScreen:
     def redraw(self, view: View) -> None:
         """Draw a view that has been recorded, with the speed as it is now."""
         status = self.pace.describe()
-        caption = f"{view.caption}   {status}" if status else view.caption
+        caption = f"{status}   {view.caption}" if status else view.caption
         self.display.draw(dataclasses.replace(view, caption=caption))
         self._shown = view
 

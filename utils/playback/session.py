@@ -196,10 +196,10 @@ class PlaySession:
         assert state.frame is not None, "a picture needs an environment with frames"
         if not is_grid:
             return Tile(state.frame)
-        caption = f"seed {seed}  return {state.episode_return:,.2f}"
-        if state.episode is None:
-            return Tile(state.frame, caption)
-        return Tile(state.frame, f"{caption}  {ENDS[state.episode.end]}", is_dimmed=True)
+        parts = [f"return {state.episode_return:,.2f}", f"seed {seed}"]
+        if state.episode is not None:
+            parts.insert(1, ENDS[state.episode.end])
+        return Tile(state.frame, "  ".join(parts), is_dimmed=state.episode is not None)
 
     def _caption(self, state: PlayedStep, k: int) -> str:
         text = (

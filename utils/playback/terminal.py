@@ -14,6 +14,7 @@ import numpy as np
 
 from utils.loggers.terminal import LiveBlock, Palette, is_ascii_only
 from utils.playback.half_blocks import draw_half_blocks, draw_shades, fit_size, shrink
+from utils.playback.narrow import fit_parts
 from utils.playback.terminal_keys import TerminalKeys
 from utils.playback.view import Panel, PanelRow, Tile, View, arrange, count_columns, dim
 
@@ -63,8 +64,12 @@ class TerminalDisplay:
     def draw(self, view: View) -> None:
         """Draw a view over the one before."""
         columns, rows = self._block.size()
-        hint = self._palette.paint(view.hint[:columns], "dim") if view.hint else ""
-        below = [view.caption[:columns], *([hint] if hint else [])]
+        hint = (
+            self._palette.paint(fit_parts(view.hint, columns, keeps_last=True), "dim")
+            if view.hint
+            else ""
+        )
+        below = [fit_parts(view.caption, columns), *([hint] if hint else [])]
         lines = self._draw_body(view, columns, max(rows - len(below) - 1, 1))
         body = "".join(f"{line}\x1b[K\r\n" for line in (*lines, *below))
         self._stream.write(f"\x1b[H{body}\x1b[J")
@@ -149,7 +154,7 @@ class TerminalDisplay:
         picture = dim(tile.picture) if tile.is_dimmed else tile.picture
         lines = self._draw_pixels(shrink(picture, height, width))
         if tile.caption:
-            caption = tile.caption[:width].ljust(width)
+            caption = fit_parts(tile.caption, width).ljust(width)
             lines.append(self._palette.paint(caption, "dim" if tile.is_dimmed else None))
         return lines
 

@@ -186,7 +186,7 @@ def test_there_is_no_keyboard_without_a_terminal():
         standard = {"stdin": terminal, "stdout": terminal, "stderr": terminal} | options
         text = "from utils.keyboard import has_keyboard; import sys; sys.exit(has_keyboard())"
         finished = subprocess.run(
-            [sys.executable, "-c", text], cwd=ROOT, check=False, timeout=30, **standard
+            [sys.executable, "-c", text], cwd=ROOT, check=False, timeout=120, **standard
         )
         os.close(reader)
         os.close(terminal)

@@ -29,11 +29,13 @@ def watched(tmp_path):
     return watched
 
 
-def drive(watched, scenario, *, size=(120, 35), **options):
+def drive(watched, scenario, *, size=(120, 35), follows_newest=False, **options):
     """Run a scenario `async (app, pilot)` in the monitor of a run."""
 
     async def run():
-        app = MonitorApp(watched.run, runs_dir=watched.run.path.parent)
+        app = MonitorApp(
+            watched.run, runs_dir=watched.run.path.parent, follows_newest=follows_newest
+        )
         async with app.run_test(size=size, **options) as pilot:
             await pilot.pause()
             look(app)
@@ -267,3 +269,75 @@ def test_a_run_may_be_called_what_looks_like_markup(watched):
         assert "saved [/red]" in "\n".join(screen_lines(app))
 
     drive(watched, scenario, size=(200, 50), notifications=True)
+
+
+def newer_run(watched):
+    config = {"config_id": "Newer-v0:ppo", "max_timesteps": 1000}
+    return Run.create(watched.run.path.parent, config_id="Newer-v0:ppo", config_dict=config)
+
+
+def test_a_newer_run_is_told_of_and_followed_on_request_or_when_the_watched_one_ends(watched):
+    async def scenario(app, pilot):
+        app.look_for_newer()
+        assert not app.query_one("#newer").display
+        newer = newer_run(watched)
+        app.look_for_newer()
+        await pilot.pause()
+        assert app.run_view.folder.id == watched.run.id  # it still trains
+        assert newer.id in text_of(app, "#newer")
+        await pilot.press("n")
+        assert app.run_view.folder.id == newer.id
+        app.look_for_newer()
+        assert not app.query_one("#newer").display
+
+    drive(watched, scenario, follows_newest=True)
+
+
+def test_when_the_watched_run_has_ended_the_next_one_is_watched(watched):
+    async def scenario(app, pilot):
+        watched.run.write_status("completed", reason="max_timesteps reached")
+        newer = newer_run(watched)
+        look(app)
+        app.look_for_newer()
+        await pilot.pause()
+        assert app.run_view.folder.id == newer.id
+        assert "Newer-v0:ppo" in text_of(app, "#head")
+
+    drive(watched, scenario, follows_newest=True)
+
+
+def test_a_run_that_a_person_named_or_chose_stays(watched):
+    async def scenario(app, pilot):
+        watched.run.write_status("completed", reason="max_timesteps reached")
+        newer_run(watched)
+        look(app)
+        app.look_for_newer()
+        await pilot.pause()
+        assert app.run_view.folder.id == watched.run.id
+        assert not app.query_one("#newer").display
+
+    drive(watched, scenario)
+
+
+def test_a_narrow_terminal_shows_the_latest_values_and_the_way_out(watched):
+    async def scenario(app, pilot):
+        await pilot.pause()
+        table = app.query_one(MetricsTable)
+        assert [column.label.plain.strip() for column in table.columns.values()] == [
+            "metric",
+            "latest",
+        ]
+        assert sum(column.get_render_width(table) for column in table.columns.values()) <= 40
+        assert "q Leave" in screen_lines(app)[-1]
+
+    drive(watched, scenario, size=(40, 24))
+
+
+def test_a_timer_that_goes_off_while_the_screen_is_taken_down_does_no_harm(watched):
+    async def scenario(app, pilot):
+        await app.query_one("#troubles").remove()
+        watched.rows(1)
+        for timer in list(app._timers):
+            timer._callback()
+
+    drive(watched, scenario)

@@ -42,9 +42,9 @@ def test_space_pauses_and_n_shows_one_after_the_other():
     # The state that stands still is drawn anew when a key changes what is said about it.
     assert display.captions == [
         "step 0",
-        "step 0   paused",
-        "step 1   paused",
-        "step 2   paused",
+        "paused   step 0",
+        "paused   step 1",
+        "paused   step 2",
         "step 2",
         "step 3",
         "step 4",
@@ -62,10 +62,10 @@ def test_plus_and_minus_change_the_speed():
     screen, display, _ = make_screen([], ["+"], [], ["-", "-"])
     screen.show(view("a"))
     screen.show(view("b"))
-    assert display.captions == ["a", "a   2x", "b   2x"]
+    assert display.captions == ["a", "2x   a", "2x   b"]
     screen.show(view("c"))
     assert screen.pace.speed == 0.5
-    assert display.captions[-1] == "c   0.5x"
+    assert display.captions[-1] == "0.5x   c"
 
 
 @pytest.mark.parametrize("key", ["q", "escape", "close"])

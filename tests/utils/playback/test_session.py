@@ -218,12 +218,12 @@ def test_tiles_tell_seed_return_and_end(tmp_path, monkeypatch):
     play(make_session(tmp_path, *options, env_kwargs={"length": 2}))
     captions = [[tile.caption for tile in view.tiles] for view in display.views]
     assert captions == [
-        ["seed 3  return 0.00", "seed 4  return 0.00"],
-        ["seed 3  return 1.00", "seed 4  return 1.00"],
-        ["seed 3  return 2.00  terminated", "seed 4  return 2.00  terminated"],
-        ["seed 5  return 0.00", "seed 6  return 0.00"],
-        ["seed 5  return 1.00", "seed 6  return 1.00"],
-        ["seed 5  return 2.00  terminated", "seed 6  return 2.00  terminated"],
+        ["return 0.00  seed 3", "return 0.00  seed 4"],
+        ["return 1.00  seed 3", "return 1.00  seed 4"],
+        ["return 2.00  terminated  seed 3", "return 2.00  terminated  seed 4"],
+        ["return 0.00  seed 5", "return 0.00  seed 6"],
+        ["return 1.00  seed 5", "return 1.00  seed 6"],
+        ["return 2.00  terminated  seed 5", "return 2.00  terminated  seed 6"],
     ]
     assert [tile.is_dimmed for tile in display.views[-1].tiles] == [True, True]
     assert display.captions[1] == "step 1  2 of 2 running  mean return 1.00"
