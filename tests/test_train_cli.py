@@ -150,6 +150,35 @@ def test_a_run_that_is_being_trained_is_not_resumed(tmp_path):
     assert run.read_config_dict()["max_timesteps"] == 256
 
 
+def test_a_run_that_reached_its_goal_goes_on_when_time_or_goal_are_changed(tmp_path):
+    goal = {"early_stop_on_eval_reward": True, "reward_threshold": 1.0}
+    train(*small(max_timesteps=1024, **goal), runs_dir=tmp_path)
+    run = only_run(tmp_path)
+    assert run.saved_timesteps() == 512  # the first evaluation, at epoch 4
+    finished = train("--resume", run.id, runs_dir=tmp_path)
+    (line,) = error_lines(finished)
+    assert finished.code == 2
+    assert "is complete (mean return in evaluation" in line
+    assert "--max-timesteps" in line
+    assert run.read_status()["status"] == "completed"
+    resumed = train("--resume", run.id, "--set", "reward_threshold=1e6", runs_dir=tmp_path)
+    assert resumed.code == 0, resumed.err
+    assert run.saved_timesteps() == 1024
+    assert run.read_config_dict()["early_stop_on_eval_reward"] is True
+
+
+def test_a_run_that_reached_its_goal_goes_on_to_the_end_of_more_time(tmp_path):
+    goal = {"early_stop_on_eval_reward": True, "reward_threshold": 1.0}
+    train(*small(max_timesteps=1024, **goal), runs_dir=tmp_path)
+    run = only_run(tmp_path)
+    finished = train("--resume", run.id, "--max-timesteps", "1280", runs_dir=tmp_path)
+    assert finished.code == 0, finished.err
+    assert "the goal that ended this run no longer does" in finished.err
+    assert run.saved_timesteps() == 1280
+    assert run.read_config_dict()["early_stop_on_eval_reward"] is False
+    assert rows(run)[-1]["val/roll/n_episodes"] == 4  # the last epoch, 10, is evaluated too
+
+
 def test_a_run_whose_machine_went_away_is_resumed(tmp_path):
     train(*small(max_timesteps=256), runs_dir=tmp_path)
     run = only_run(tmp_path)

@@ -84,7 +84,7 @@ def build_callbacks(
     checkpoint = ModelCheckpoint()
     callbacks = [
         HyperparameterScheduler(),
-        WarmupEval(),
+        WarmupEval(reward_threshold=reward_threshold),
         RunControl(checkpoint, keyboard=keyboard, tell=tell),
         VideoLogger(trackers),
         TrackResults(trackers),

@@ -11,6 +11,27 @@ from utils.errors import ConfigError
 
 SOLVED_EPISODES = 100
 """Training episodes whose mean must reach the threshold (Gymnasium's meaning of solved)."""
+_KEY = "train/roll/ep_rew_mean"
+
+
+def ends_here(agent: Any, threshold: float | None) -> bool:
+    """Say whether the epoch that has just been trained is the last one, evaluations aside.
+
+    Args:
+        agent: At the end of an epoch, before its metrics are flushed.
+        threshold: See `EarlyStopping`.
+    """
+    if agent.end_reason is not None:
+        return True
+    if not agent.config.early_stop_on_train_reward:
+        return False
+    mean = _solved_mean(agent, agent.recorder.peek(_KEY))
+    return mean is not None and threshold is not None and mean >= threshold
+
+
+def _solved_mean(agent: Any, mean: float | None) -> float | None:
+    """Return the mean of the last 100 training episodes, once there were as many."""
+    return mean if agent.counters.episodes >= SOLVED_EPISODES else None
 
 
 class EarlyStopping(Callback):
@@ -50,10 +71,7 @@ class EarlyStopping(Callback):
         if config.early_stop_on_eval_reward:
             self._stop_if_reached(pl_module, row.get("val/roll/ep_rew_mean"), "evaluation")
         if config.early_stop_on_train_reward:
-            # The metric is the mean of the last 100 episodes, once there were as many.
-            is_full = pl_module.counters.episodes >= SOLVED_EPISODES
-            mean = row.get("train/roll/ep_rew_mean") if is_full else None
-            self._stop_if_reached(pl_module, mean, "training")
+            self._stop_if_reached(pl_module, _solved_mean(pl_module, row.get(_KEY)), "training")
 
     def _stop_if_reached(self, agent: Any, value: float | None, which: str) -> None:
         assert self._threshold is not None

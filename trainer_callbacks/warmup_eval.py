@@ -7,6 +7,8 @@ from typing import Any
 from lightning.pytorch import Callback, Trainer
 from typing_extensions import override
 
+from trainer_callbacks.early_stopping import ends_here
+
 
 class WarmupEval(Callback):
     """Call `agent.evaluate()` at the end of the epochs that the config names.
@@ -15,10 +17,19 @@ class WarmupEval(Callback):
     `eval_warmup_epochs` on; 50 and 15 give 60, 75, 90. By timesteps: at the end of each epoch in
     which a multiple of `eval_freq_timesteps` environment steps, summed over the environments, was
     reached; the warm-up counts epochs and does not apply.
+
+    The epoch that ends the training is evaluated in any case, so that its policy may be the best
+    one; an interrupted training, which is to go on, is left as it is.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, reward_threshold: float | None) -> None:
+        """Take the goal.
+
+        Args:
+            reward_threshold: As EarlyStopping has it.
+        """
         super().__init__()
+        self._threshold = reward_threshold
         self._timesteps_before = 0
 
     @override
@@ -29,12 +40,13 @@ class WarmupEval(Callback):
     def on_train_epoch_end(self, trainer: Trainer, pl_module: Any) -> None:
         counters = pl_module.counters
         before, self._timesteps_before = self._timesteps_before, counters.timesteps
-        if is_evaluation_epoch(
+        is_due = is_evaluation_epoch(
             pl_module.config,
             epoch=counters.epoch,
             timesteps_before=before,
             timesteps=counters.timesteps,
-        ):
+        )
+        if is_due or ends_here(pl_module, self._threshold):
             pl_module.evaluate()
 
 

@@ -1,3 +1,4 @@
+import dataclasses
 import math
 
 import pytest
@@ -6,13 +7,13 @@ from tests.helpers.fake_agent import FakeAgent, FakeConfig
 from trainer_callbacks.warmup_eval import WarmupEval, first_evaluation_epoch
 
 
-def evaluated(config, *, n_epochs, n_steps=100, resume_at=None):
-    agent = FakeAgent(config)
-    agent.callbacks = [WarmupEval()]
+def evaluated(config, *, n_epochs, n_steps=100, resume_at=None, max_timesteps=10**6):
+    agent = FakeAgent(dataclasses.replace(config, max_timesteps=max_timesteps))
+    agent.callbacks = [WarmupEval(reward_threshold=None)]
     agent.start()
     for epoch in range(n_epochs):
         if epoch == resume_at:
-            agent.callbacks = [WarmupEval()]
+            agent.callbacks = [WarmupEval(reward_threshold=None)]
             agent.start()
         agent.train_epoch(n_steps=n_steps)
     return agent.evaluated_epochs
@@ -60,3 +61,21 @@ def test_forecast_agrees_with_what_happens(settings, first):
     config = FakeConfig(**settings)
     assert first_evaluation_epoch(config, timesteps_per_epoch=100) == first
     assert (evaluated(config, n_epochs=70) or [math.inf])[0] == first
+
+
+@pytest.mark.parametrize(("n_epochs", "epochs"), [(7, [4, 7]), (8, [4, 8])])
+def test_the_epoch_that_spends_the_budget_is_evaluated_and_only_once(n_epochs, epochs):
+    config = FakeConfig(eval_freq_epochs=4)
+    assert evaluated(config, n_epochs=n_epochs, max_timesteps=100 * n_epochs) == epochs
+
+
+@pytest.mark.parametrize(
+    ("n_episodes", "mean", "epochs"), [(100, 9.0, [1]), (99, 9.0, []), (100, 8.9, [])]
+)
+def test_the_epoch_in_which_training_reaches_the_goal_is_evaluated(n_episodes, mean, epochs):
+    agent = FakeAgent(FakeConfig(eval_freq_epochs=4, early_stop_on_train_reward=True))
+    agent.counters.episodes = n_episodes
+    agent.callbacks = [WarmupEval(reward_threshold=9.0)]
+    agent.start()
+    agent.train_epoch(train__roll__ep_rew_mean=mean)
+    assert agent.evaluated_epochs == epochs

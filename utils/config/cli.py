@@ -14,6 +14,13 @@ from utils.config.problems import did_you_mean
 from utils.config.wandb_sweep import SweepTrial, is_sweep_trial, read_wandb_sweep
 from utils.errors import ConfigError, UserError
 
+RESUMABLE = (
+    "max_timesteps",
+    "early_stop_on_eval_reward",
+    "early_stop_on_train_reward",
+    "reward_threshold",
+)
+"""What a resumed run may be given anew: it decides when training ends, and nothing else."""
 TRACKERS = ("wandb", "trackio", "tensorboard")
 
 _EPILOG = """\
@@ -177,7 +184,6 @@ def _contradictions(given: argparse.Namespace) -> list[str]:
         )
     if given.resume is not None:
         changes = {
-            "--set": given.set,
             "--seed": given.seed is not None,
             "--debug": given.debug,
             "--tracker": given.tracker,
@@ -187,6 +193,13 @@ def _contradictions(given: argparse.Namespace) -> list[str]:
             f"{name} has no effect with --resume, which goes on with the settings of the run"
             for name, value in changes.items()
             if value
+        ]
+        keys = [text.partition("=")[0].strip() for text in given.set]
+        problems += [
+            f"--set {key} has no effect with --resume, which goes on with the settings of the run; "
+            f"what ends it may change: {', '.join(RESUMABLE)}"
+            for key in keys
+            if key not in RESUMABLE
         ]
     return problems
 

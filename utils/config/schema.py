@@ -184,11 +184,16 @@ class Config(BaseModel):
     )
     eval_freq_epochs: PositiveInteger | None = Field(
         default=15,
-        description="Evaluate at the epochs that this divides, >= 1; null: not by epochs.",
+        description=(
+            "Evaluate at the epochs that this divides, >= 1, and at the last one; null: not by "
+            "epochs."
+        ),
     )
     eval_freq_timesteps: PositiveInteger | None = Field(
         default=None,
-        description="Evaluate each time so many timesteps have passed; null: by epochs.",
+        description=(
+            "Evaluate each time so many timesteps have passed, and at the end; null: by epochs."
+        ),
     )
     eval_episodes: PositiveInteger = Field(
         default=10, description="Episodes of one evaluation, >= 1."

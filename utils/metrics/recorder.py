@@ -51,6 +51,11 @@ class MetricsRecorder:
         for key, value in values.items():
             self.record(key, value)
 
+    def peek(self, key: str) -> float | None:
+        """Return what `flush` would say of one key; None where nothing was recorded."""
+        values = self._buffers.get(key)
+        return float(self._reducers[key](values)) if values else None
+
     def flush(self) -> dict[str, float]:
         """Reduce what was recorded since the last flush and empty the buffers.
 

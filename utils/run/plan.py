@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from utils.config import Config, config_from_dict, load_config, load_config_json
-from utils.config.cli import TrainArgs
+from utils.config.cli import RESUMABLE, TrainArgs
 from utils.config.loader import refusal
 from utils.config.problems import Problem
 from utils.errors import ConfigError
 from utils.run.lock import RunLock
 from utils.run.registry import split_reference
 from utils.run.run import Run
+
+_GOALS = ("early_stop_on_eval_reward", "early_stop_on_train_reward")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,6 +27,8 @@ class TrainingPlan:
     """Go on in this folder, from its last checkpoint."""
     checkpoint: Path | None = None
     """The state to go on from, or the weights to begin with."""
+    note: str | None = None
+    """What a person should know of it, one line."""
     is_quiet: bool = False
     is_debug: bool = False
 
@@ -100,26 +104,70 @@ def _plan_resume(args: TrainArgs, runs_dir: Path) -> TrainingPlan:
             f"--resume {run.id}: that run is {config.config_id}, not {args.config_id}; "
             "leave the config id out"
         )
+    checkpoint, last = run.checkpoint(name or "@last"), run.checkpoint("@last")
+    is_complete = checkpoint == last and run.read_status()["status"] == "completed"
+    changed, note = _change(config, args, of_goal=is_complete and _reached_goal(run, config))
+    if is_complete and changed == config:
+        raise ConfigError(_why_nothing_to_do(run, config))
     return TrainingPlan(
-        config=_lengthen(config, args),
+        config=changed,
         runs_dir=runs_dir,
         resumed_run=run,
-        checkpoint=run.checkpoint(name or "@last"),
+        checkpoint=checkpoint,
+        note=note,
         is_quiet=args.quiet,
         is_debug=args.debug,
     )
 
 
-def _lengthen(config: Config, args: TrainArgs) -> Config:
-    """Apply --max-timesteps, the one setting of a run that may change when it is resumed."""
+def _change(config: Config, args: TrainArgs, *, of_goal: bool) -> tuple[Config, str | None]:
+    """Apply what ends a run, the only settings that may change when it is resumed.
+
+    Args:
+        config: Of the run.
+        args: What is asked for.
+        of_goal: It is complete because it reached its goal: with more time and no other goal it
+            trains on to its last timestep.
+
+    Returns:
+        The config, and what a person should know of it.
+    """
     changes = {override.path[0]: override.value for override in args.overrides}
-    assert changes.keys() <= {"max_timesteps"}, changes
+    assert changes.keys() <= set(RESUMABLE), changes
     if not changes:
-        return config
-    longer = config_from_dict(config.to_dict() | changes, source="--resume")
-    if longer.max_timesteps < config.max_timesteps:
+        return config, None
+    note = None
+    goals = [key for key in _GOALS if getattr(config, key)]
+    if of_goal and changes.keys() == {"max_timesteps"}:
+        changes |= dict.fromkeys(goals, False)
+        note = "the goal that ended this run no longer does: it goes on to its last timestep"
+    changed = config_from_dict(config.to_dict() | changes, source="--resume")
+    if changed.max_timesteps < config.max_timesteps:
         raise ConfigError(
-            f"--max-timesteps {longer.max_timesteps:,} is less than the {config.max_timesteps:,} "
+            f"--max-timesteps {changed.max_timesteps:,} is less than the {config.max_timesteps:,} "
             "that the run was made for; a resumed run can only become longer"
         )
-    return longer
+    if changed.max_timesteps == config.max_timesteps and note is not None:
+        return config, None
+    return changed, note
+
+
+def _reached_goal(run: Run, config: Config) -> bool:
+    """Say whether a complete run ended before its time."""
+    timesteps = run.saved_timesteps()
+    has_goal = any(getattr(config, key) for key in _GOALS)
+    return has_goal and timesteps is not None and timesteps < config.max_timesteps
+
+
+def _why_nothing_to_do(run: Run, config: Config) -> str:
+    if not _reached_goal(run, config):
+        return (
+            f"run '{run.id}' has made its {config.max_timesteps:,} timesteps; "
+            "give a larger --max-timesteps to train it further"
+        )
+    reason = run.read_status().get("reason", "it reached its goal")
+    goals = " and ".join(f"--set {key}=false" for key in _GOALS if getattr(config, key))
+    return (
+        f"run '{run.id}' is complete ({reason}); to train it further give a larger "
+        f"--max-timesteps, a higher --set reward_threshold=X, or {goals}"
+    )

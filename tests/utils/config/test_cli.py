@@ -102,7 +102,7 @@ def test_listing_and_resuming_need_no_config_id():
         ),
         (
             ["--resume", "x", "--set", "n_envs=3", "--seed", "0"],
-            ["--set has no effect with --resume", "--seed has no effect with --resume"],
+            ["--seed has no effect with --resume", "--set n_envs has no effect with --resume"],
         ),
     ],
 )
