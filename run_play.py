@@ -23,7 +23,9 @@ def main() -> int:
 
     def play(chosen: PlayPlan) -> None:
         with PlaySession(chosen) as session:
-            loaded = load_policy(chosen.config, chosen.checkpoint, env=session.env)
+            loaded = load_policy(
+                chosen.config, chosen.checkpoint, env=session.env, with_critic=True
+            )
             session.play(loaded.policy, timesteps=loaded.counters.timesteps)
 
     work_on_checkpoint(plan, play, choose=lambda: plan_play(args))

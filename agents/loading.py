@@ -18,6 +18,7 @@ from utils.config import Config
 from utils.errors import CheckpointError
 from utils.metrics import Counters
 from utils.normalization.reward import EPSILON as REWARD_EPSILON
+from utils.policies.continuous_actor import ContinuousActor
 from utils.policy_factory import ActorCritic
 from utils.run.run import CONFIG_NAME
 from utils.spaces import space_to_dict, spaces_differ
@@ -42,13 +43,17 @@ class LoadedPolicy:
     checkpoint does not tell."""
 
 
-def load_policy(config: Config, checkpoint: Path, *, env: VectorEnv) -> LoadedPolicy:
+def load_policy(
+    config: Config, checkpoint: Path, *, env: VectorEnv, with_critic: bool = False
+) -> LoadedPolicy:
     """Build the policy of a config for the spaces of `env` and load its weights and normaliser.
 
     Args:
         config: The stored config of the run.
         checkpoint: File of the run.
         env: Built from the same config.
+        with_critic: Let the policy's explanations hold what the critics of the training say, where
+            the algorithm has critics apart from its policy and the checkpoint holds them.
 
     Raises:
         CheckpointError: The file cannot be read, was made for other spaces or networks (the
@@ -69,6 +74,8 @@ def load_policy(config: Config, checkpoint: Path, *, env: VectorEnv) -> LoadedPo
     )
     load_policy_state(policy, state, source=checkpoint)
     _check_finite(state["policy"], source=checkpoint)
+    if with_critic:
+        _add_critic(policy, config, state, env)
     policy.eval()
     return LoadedPolicy(
         policy,
@@ -76,6 +83,18 @@ def load_policy(config: Config, checkpoint: Path, *, env: VectorEnv) -> LoadedPo
         Counters.from_dict(state["counters"]),
         reward_factor=_reward_factor(state) if config.normalize_reward else 1.0,
     )
+
+
+def _add_critic(policy: Any, config: Config, state: dict[str, Any], env: VectorEnv) -> None:
+    """Give an actor the critics of its training; published policies come without."""
+    weights = state.get("networks", {}).get("critic")
+    if weights is None or not isinstance(policy, ContinuousActor):
+        return
+    critic = agent_class(config.algo_id).build_critic(
+        config, env.single_observation_space, env.single_action_space
+    )
+    critic.load_state_dict(weights)
+    policy.take_critic(critic.eval())
 
 
 def _check_finite(tensors: Mapping[str, Tensor], *, source: Path) -> None:

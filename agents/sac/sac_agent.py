@@ -100,22 +100,32 @@ class SACAgent(ReplayAgent):
         )
         return build_policy(observation_space, action_space, settings)
 
+    @staticmethod
     @override
-    def build_learner(self) -> None:
-        super().build_learner()
-        config, env = self.config, self.train_env
-        kwargs, action_space = config.policy_kwargs, env.single_action_space
-        self.is_continuous = isinstance(action_space, gym.spaces.Box)
-        self.critic = CriticEnsemble(
-            env.single_observation_space,
+    def build_critic(
+        config: Any, observation_space: gym.Space, action_space: gym.Space
+    ) -> CriticEnsemble:
+        is_continuous, kwargs = isinstance(action_space, gym.spaces.Box), config.policy_kwargs
+        return CriticEnsemble(
+            observation_space,
             n_critics=config.n_critics,
-            action_dim=int(np.prod(action_space.shape)) if self.is_continuous else 0,
-            output_dim=1 if self.is_continuous else int(action_space.n),
+            action_dim=int(np.prod(action_space.shape)) if is_continuous else 0,
+            output_dim=1 if is_continuous else int(action_space.n),
             hidden_dims=kwargs.hidden_dims,
             activation=kwargs.activation,
             feature_dim=kwargs.feature_dim,
             layer_norm=kwargs.critic_layer_norm,
-        ).to(self.compute_device)
+        )
+
+    @override
+    def build_learner(self) -> None:
+        super().build_learner()
+        config, env = self.config, self.train_env
+        action_space = env.single_action_space
+        self.is_continuous = isinstance(action_space, gym.spaces.Box)
+        self.critic = self.build_critic(config, env.single_observation_space, action_space).to(
+            self.compute_device
+        )
         self.target = copy.deepcopy(self.critic).requires_grad_(False)
         is_learnt = config.ent_coef == "auto"
         first = config.ent_coef_init if is_learnt else config.ent_coef

@@ -228,7 +228,9 @@ class _Stage:
         key = f"{request.checkpoint}-{request.fingerprint}"
         if key not in self._policies:
             path = self.run.checkpoint(request.checkpoint)
-            self._policies[key] = self._load_policy(self.config, path, env=self.env)
+            self._policies[key] = self._load_policy(
+                self.config, path, env=self.env, with_critic=True
+            )
         return self._policies[key]
 
     def _script(self, request: EpisodeRequest, original: EpisodeRecord) -> Script:

@@ -13,7 +13,7 @@ from utils.distributions.squashed_normal import squash
 from utils.errors import ConfigError
 from utils.models import ObservationEncoder, build_mlp
 from utils.models.action_scale import ActionScale
-from utils.models.critic_ensemble import has_picture
+from utils.models.critic_ensemble import CriticEnsemble, has_picture
 from utils.normalization import ObservationNormalizer, build_observation_normalizer
 from utils.policies.actor_critic import Observation, PolicyStep
 
@@ -83,6 +83,7 @@ class ContinuousActor(nn.Module):
             activation=settings.activation,
             orthogonal_init=settings.orthogonal_init,
         )
+        self._critics: tuple[CriticEnsemble, ...] = ()  # in a tuple they are no part of the actor
         width = (list(settings.hidden_dims) or [self.encoder.output_dim])[-1]
         self.head = nn.Linear(width, outputs_per_dimension * self.scale.size)
 
@@ -93,6 +94,22 @@ class ContinuousActor(nn.Module):
     def normalize(self, observation: Observation) -> Observation:
         """Return raw observations (B, ...) as the other methods read them."""
         return observation if self.normalizer.is_identity else self.normalizer(observation)
+
+    def take_critic(self, critic: CriticEnsemble) -> None:
+        """Let `explain` tell what the critics of the training say of the greedy action."""
+        self._critics = (critic,)
+
+    def judge(self, observation: Observation, action: Tensor) -> dict[str, Tensor]:
+        """Return "value" (B,), the lowest critic's; nothing where no critic is known.
+
+        Args:
+            observation: (B, ...) normalised.
+            action: (B, A) in [-1, 1].
+        """
+        if not self._critics:
+            return {}
+        (critic,) = self._critics
+        return {"value": critic(observation, action).min(dim=0).values}
 
     def output(self, observation: Observation) -> Tensor:
         """Return what the last layer says, (B, outputs)."""
@@ -157,6 +174,8 @@ class SquashedNormalActor(ContinuousActor):
     ) -> dict[str, Tensor]:
         """Return "action_mean" and "action_std" in the units of the environment, (B, *shape).
 
+        "value" too where the critics are known, see `take_critic`.
+
         The mean is the greedy action, and the deviation is that of the tangent's slope there:
         ``std (1 - tanh(mean)^2)``, exact as far as the slope does not change.
         """
@@ -165,7 +184,8 @@ class SquashedNormalActor(ContinuousActor):
         greedy = mean.tanh()
         std = (log_std.exp() * (1.0 - greedy.square())).reshape(-1, *self.scale.shape)
         std = std * self.scale.half_span
-        return {"action_mean": self.scale.to_env(greedy), "action_std": std}
+        thoughts = {"action_mean": self.scale.to_env(greedy), "action_std": std}
+        return thoughts | self.judge(observation, greedy)
 
     def export_outputs(
         self, observation: Observation, *, mask: Tensor | None = None, state: Tensor | None = None
@@ -215,9 +235,13 @@ class DeterministicActor(ContinuousActor):
     def explain(
         self, observation: Observation, *, mask: Tensor | None = None, state: Tensor | None = None
     ) -> dict[str, Tensor]:
-        """Return "action_mean", the action in the units of the environment, (B, *shape)."""
+        """Return "action_mean", the action in the units of the environment, (B, *shape).
+
+        "value" too where the critics are known, see `take_critic`.
+        """
         del mask, state
-        return {"action_mean": self.scale.to_env(self(observation))}
+        action = self(observation)
+        return {"action_mean": self.scale.to_env(action)} | self.judge(observation, action)
 
     def export_outputs(
         self, observation: Observation, *, mask: Tensor | None = None, state: Tensor | None = None

@@ -110,9 +110,19 @@ class RandomPolicy(nn.Module):
     def explain(
         self, observation: Observation, *, mask: Tensor | None = None, state: Tensor | None = None
     ) -> dict[str, Tensor]:
-        """Return nothing: no choice rests on anything."""
-        del observation, mask, state
-        return {}
+        """Return "action_probabilities" of choices, (B, n); nothing of numbers in a Box.
+
+        A bit has the probability that it is 1.
+        """
+        del state
+        if not self._sizes:
+            return {}
+        first = next(iter(observation.values())) if isinstance(observation, dict) else observation
+        allowed = self._allowed(len(first), first.device, mask)
+        shares = torch.cat([part / part.sum(dim=1, keepdim=True) for part in allowed], dim=1)
+        if isinstance(self._space, gym.spaces.MultiBinary):
+            shares = shares[:, 1::2]
+        return {"action_probabilities": shares}
 
     def export_outputs(
         self, observation: Observation, *, mask: Tensor | None = None, state: Tensor | None = None

@@ -181,8 +181,12 @@ def test_every_kind_of_space_is_recorded(build, sees, acts):
 
 
 def test_a_policy_that_thinks_nothing_is_recorded_all_the_same(build):
+    class Silent(RandomPolicy):
+        def explain(self, observation, *, mask=None, state=None):
+            return {}
+
     env, _ = build(make_config(env_id="tests.helpers.envs:Identity-v0"))
-    traces = record(env, RandomPolicy(env.single_action_space, action_masks=False)).traces
+    traces = record(env, Silent(env.single_action_space, action_masks=False)).traces
     assert set(traces) == {"observation", "digest", "action", "reward", "learner_reward"}
 
 

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from utils.errors import ConfigError
+from utils.models.critic_ensemble import CriticEnsemble
 from utils.policies import Policy
 from utils.policies.continuous_actor import (
     ContinuousActorSettings,
@@ -59,3 +60,29 @@ def test_deviations_stay_within_bounds() -> None:
 def test_a_setting_without_effect_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"feature_dim.*no picture"):
         build(SquashedNormalActor, written=frozenset({"feature_dim"}))
+
+
+def test_explanations_hold_what_the_critics_say_of_the_greedy_action():
+    action_space = gym.spaces.Box(-2.0, 2.0, (2,))
+    critic = CriticEnsemble(
+        OBSERVATION,
+        n_critics=2,
+        action_dim=2,
+        output_dim=1,
+        hidden_dims=[4],
+        activation="tanh",
+        feature_dim=8,
+    )
+    settings = ContinuousActorSettings(algorithm="sac", **SHAPE)
+    observation = torch.rand(5, 3)
+    for kind in (SquashedNormalActor, DeterministicActor):
+        actor = kind(OBSERVATION, action_space, settings)
+        names = set(actor.state_dict())
+        assert "value" not in actor.explain(observation)
+        actor.take_critic(critic)
+        thoughts = actor.explain(observation)
+        greedy = thoughts["action_mean"] / 2.0  # in [-1, 1], as critics read it
+        of_each = critic(observation, greedy)
+        assert of_each.shape == (2, 5)
+        assert thoughts["value"].allclose(torch.minimum(of_each[0], of_each[1]))
+        assert set(actor.state_dict()) == names  # it is saved as before

@@ -69,3 +69,17 @@ def test_what_cannot_be_drawn_is_refused() -> None:
             RandomPolicy(endless, action_masks=False)
     with pytest.raises(ConfigError, match="'action_masks' has no effect"):
         RandomPolicy(gym.spaces.Box(0, 1, (2,), np.float32), action_masks=True)
+
+
+def test_what_it_explains_are_equal_shares_of_what_is_allowed():
+    observation = torch.zeros(2, 3)
+    discrete = RandomPolicy(gym.spaces.Discrete(4), action_masks=True)
+    mask = torch.tensor([[True] * 4, [True, False, True, False]])
+    shares = discrete.explain(observation, mask=mask)["action_probabilities"]
+    assert shares.tolist() == [[0.25] * 4, [0.5, 0.0, 0.5, 0.0]]
+    pair = RandomPolicy(gym.spaces.MultiDiscrete([2, 4]), action_masks=False)
+    shares = pair.explain(observation)["action_probabilities"]
+    assert shares[0].tolist() == [0.5, 0.5, 0.25, 0.25, 0.25, 0.25]
+    bits = RandomPolicy(gym.spaces.MultiBinary(2), action_masks=False)
+    assert bits.explain(observation)["action_probabilities"].tolist() == [[0.5, 0.5]] * 2
+    assert RandomPolicy(gym.spaces.Box(-1, 1, (2,)), action_masks=False).explain(observation) == {}
