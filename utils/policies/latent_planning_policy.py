@@ -138,7 +138,7 @@ class LatentPlanningPolicy(nn.Module):
             proposed: (H, B or 1, P, A) of what the prior proposes.
         """
         latent = self.model.encoder(observation, n_leading=1)
-        mean = state.view(len(state), self.settings.horizon, -1).transpose(0, 1)
+        mean = state.unflatten(1, (self.settings.horizon, -1)).transpose(0, 1)
         return plan(
             lambda actions: self.returns_of(latent, actions),
             mean=shift(mean),
