@@ -41,6 +41,8 @@ class PlanningPolicy(Belief):
     Actions lie in [-1, 1]; `choose` returns them so, `act` in the units of the environment.
     """
 
+    still_candidates: Tensor
+
     def __init__(
         self, world_model: WorldModel, code: ActionCode, settings: PlanningSettings
     ) -> None:
@@ -54,6 +56,10 @@ class PlanningPolicy(Belief):
         super().__init__(world_model, code)
         assert code.is_continuous, code
         self.settings = settings
+        generator = torch.Generator()
+        generator.manual_seed(_SEED)
+        drawn = [self.draw_candidates(generator) for _ in range(settings.n_iterations)]
+        self.register_buffer("still_candidates", torch.stack(drawn), persistent=False)
 
     @override
     @torch.no_grad()
@@ -72,55 +78,56 @@ class PlanningPolicy(Belief):
         """
         assert mask is None, "a world model knows no masks"
         assert state is not None, "a policy with a memory needs its state"
-        noise = None if deterministic else self.latent_noise(len(state), generator)
+        if not deterministic and generator is None:
+            generator = torch.default_generator
+        draws = None if deterministic else generator
+        noise = None if draws is None else self.latent_noise(len(state), draws)
         belief = self.take_in(observation, state, noise)
-        if deterministic:
-            generator = torch.Generator(device=state.device)
-            generator.manual_seed(_SEED)
-        latents = None if deterministic else generator
-        plan = self.plan(belief, generator, latents=latents)
+        plan = self.plan(belief, draws)
         return plan.action, belief, self.returns_of(belief, plan.mean.unsqueeze(2))[:, 0]
 
     @override
     def choose_in_dreams(self, generator: torch.Generator | None) -> Choose:
         def choose(state: State, step: int) -> tuple[Tensor, Tensor]:
             del step
-            candidates = generator
-            if candidates is None:
-                candidates = torch.Generator(device=state.deter.device)
-                candidates.manual_seed(_SEED)
-            action = self.plan(state, candidates, latents=generator).action
+            action = self.plan(state, generator).action
             return action, self.code.encode(action)
 
         return choose
 
-    def plan(
-        self, belief: State, generator: torch.Generator | None, *, latents: torch.Generator | None
-    ) -> Plan:
+    def plan(self, belief: State, generator: torch.Generator | None) -> Plan:
         """Plan from what is believed, (B, ...).
 
         All rows have the same noise, so that no plan depends on how many others there are.
 
         Args:
             belief: Where the plans begin.
-            generator: Draws the candidates; torch's global one if None.
-            latents: Draws what the dreams of them lead to; None for the likeliest.
+            generator: Draws the candidates and what the dreams of them lead to; None for the same
+                candidates every time and the likeliest dreams.
         """
-        settings, (n, device) = self.settings, (len(belief.deter), belief.deter.device)
-        limit = torch.ones(self.code.width, device=device)
+        settings, n = self.settings, len(belief.deter)
+        limit = torch.ones(self.code.width, device=belief.deter.device)
         bounds = Bounds(-limit, limit)
         plan = first_plan(bounds, n_steps=settings.horizon, n=n)
-        shape = (settings.horizon, 1, settings.n_candidates, self.code.width)
-        for _ in range(settings.n_iterations):
-            noise = torch.randn(shape, generator=generator, device=device).expand(-1, n, -1, -1)
+        for iteration in range(settings.n_iterations):
+            drawn = (
+                self.still_candidates[iteration]
+                if generator is None
+                else self.draw_candidates(generator)
+            )
             plan, _ = follow_elites(
-                lambda actions: self.returns_of(belief, actions, generator=latents),
+                lambda actions: self.returns_of(belief, actions, generator=generator),
                 plan,
-                noise,
+                drawn.expand(-1, n, -1, -1),
                 bounds,
                 n_elites=settings.n_elites,
             )
         return plan
+
+    def draw_candidates(self, generator: torch.Generator) -> Tensor:
+        """Draw the noise of one iteration's candidates, (H, 1, K, A)."""
+        shape = (self.settings.horizon, 1, self.settings.n_candidates, self.code.width)
+        return torch.randn(shape, generator=generator, device=generator.device)
 
     def returns_of(
         self, belief: State, actions: Tensor, *, generator: torch.Generator | None = None

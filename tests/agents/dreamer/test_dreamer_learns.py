@@ -36,7 +36,7 @@ def build(seed: int) -> SequenceAgent:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_world_model_knows_what_was_shown(seed: int) -> None:
-    """A guess returns one half; a policy without a memory stays below 0.75 (see the test of PPO)."""
+    """A guess returns one half; PPO without a memory stays below 0.75, as its test says."""
     agent = build(seed)
     train_epochs(agent, 4)
     assert agent.evaluate().mean > 0.95
