@@ -58,7 +58,13 @@ def errors(mine: dict[str, Tensor], theirs: dict[str, Tensor]) -> dict[str, floa
     }
 
 
-SHAPES = [{}, {"uniform_share": 0.0}, {"blocks": 1}, {"deter": 24, "hidden": 6, "prior_layers": 1}]
+SHAPES = [
+    {},
+    {"uniform_share": 0.0},
+    {"uniform_share": 0.5},
+    {"blocks": 1},
+    {"deter": 24, "hidden": 6, "prior_layers": 1},
+]
 
 
 @pytest.mark.parametrize("changes", SHAPES)
