@@ -135,13 +135,15 @@ def list_configs(
     """
     directory = config_dir or CONFIG_DIR
     files = list(environment_files(directory))
-    rows, missing = [], set()
+    rows: list[tuple[str, str, str, str]] = []
+    missing: set[str] = set()
     for file in files:
         shown = _matching(file, pattern)
         if shown:
             extra = missing_extra(str(file.base.get("env_id", file.name)))
             rows.append(_row(file, shown, needs=extra))
-            missing |= {extra} - {None}
+            if extra is not None:
+                missing.add(extra)
     if not rows:
         hint = did_you_mean(pattern, [file.name for file in files])
         raise ConfigError(f"no environment matches '{pattern}'{hint}")

@@ -13,7 +13,9 @@ from utils.compiled.flat_mlp import FlatAdam
 def make_layers() -> tuple[list[nn.Parameter], list[nn.Parameter]]:
     generator = torch.Generator().manual_seed(0)
     widths = [3, 20, 1]
-    weights = [nn.Parameter(torch.randn((2, a, b), generator=generator)) for a, b in pairwise(widths)]
+    weights = [
+        nn.Parameter(torch.randn((2, a, b), generator=generator)) for a, b in pairwise(widths)
+    ]
     biases = [nn.Parameter(torch.randn((2, 1, b), generator=generator)) for b in widths[1:]]
     return weights, biases
 

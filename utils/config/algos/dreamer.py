@@ -236,7 +236,7 @@ class DreamerConfig(WorldModelConfig):
         if "optimizer" in data and data["optimizer"] != defaults.get("optimizer"):
             defaults.pop("optimizer_kwargs", None)
         given = data.get("policy_kwargs") or {}
-        sizes = SIZES.get(given.get("size"), {})  # a size that is named is meant
+        sizes = SIZES.get(given.get("size", ""), {})  # a size that is named is meant
         shape = {k: v for k, v in defaults.pop("policy_kwargs", {}).items() if k not in sizes}
         return {**defaults, **data, "policy_kwargs": {**shape, **given}}
 

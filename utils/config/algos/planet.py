@@ -149,7 +149,7 @@ class PlanetConfig(WorldModelConfig):
         if not isinstance(data, Mapping):
             return data
         given = data.get("policy_kwargs") or {}
-        sizes = SIZES.get(given.get("size"), {})
+        sizes = SIZES.get(given.get("size", ""), {})
         kwargs = {k: v for k, v in PUBLISHED_KWARGS.items() if k not in sizes}
         spelt = {**data, "policy_kwargs": {**kwargs, **given}}
         if data.get("optimizer", "Adam") != "Adam":
