@@ -21,7 +21,7 @@ TINY = {
     "classes": 4,
     "depth": 2,
     "blocks": 4,
-    "bins": 15,
+    "numbers": "normal",
 }
 
 

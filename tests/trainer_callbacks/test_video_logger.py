@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.helpers.dreamer_runs import dreamer_config
 from tests.helpers.played_runs import make_config, make_run
 from tests.helpers.policies import build_linear_policy
 from trainer_callbacks import video_logger
@@ -217,3 +218,22 @@ def test_a_film_of_the_best_policy_is_told_at_the_timesteps_of_its_checkpoint(tm
     training.epoch(1.0)
     training.end()
     assert writer.videos == [("epoch=01.mp4", 16)]
+
+
+@pytest.mark.parametrize("is_wanted", [True, False])
+def test_a_policy_with_a_world_model_is_filmed_dreaming(tmp_path, monkeypatch, is_wanted):
+    def note(config, policy, path, **how):
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+        filmed.append((path.name, how["seed"], how["max_steps"]))
+
+    filmed = []
+    monkeypatch.setattr(video_logger, "film_episode", note)
+    monkeypatch.setattr("utils.playback.dream_film.film_dreams", note)
+    training = Training(tmp_path, video="last", video_max_steps=3)
+    training.agent.config = dreamer_config(video="last", video_max_steps=3, dream_video=is_wanted)
+    training.epoch()
+    training.callback.on_fit_end(None, training.agent)
+    names = [name for name, *_ in filmed]
+    assert names == ["epoch=01.mp4", *["dream-epoch=01.mp4"] * is_wanted]
+    assert len({(seed, n_steps) for _, seed, n_steps in filmed}) == 1  # the same episode

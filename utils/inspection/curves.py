@@ -12,6 +12,8 @@ from utils.run import Run
 
 _MOST_POINTS = 1500
 _COUNTERS = ("epoch", "timesteps")
+# A world model is as good as its worst loss, so all of them are looked at.
+_OF_A_MODEL, _LOSSES = "train/world_model/divergence", "train/loss/"
 
 
 def curves_value(run: Run) -> dict[str, Any]:
@@ -24,6 +26,7 @@ def curves_value(run: Run) -> dict[str, Any]:
     """
     columns = _read_columns(run.metrics_csv)
     config = load_metrics_config()
+    has_model = _OF_A_MODEL in columns
     curves = []
     for key in config.sort_keys(list(columns)):
         spec, points = config.metric(key), columns[key]
@@ -32,7 +35,7 @@ def curves_value(run: Run) -> dict[str, Any]:
             {
                 "key": key,
                 "description": spec.description,
-                "is_first": spec.highlight,
+                "is_first": spec.highlight or (has_model and key.startswith(_LOSSES)),
                 "x": [x for x, _ in thinned],
                 "y": [y for _, y in thinned],
             }

@@ -31,6 +31,20 @@ class Panel:
 PANELS = (
     Panel("Policy loss", {"train/loss/policy": ""}),
     Panel("Value loss", {"train/loss/value": ""}, is_logarithmic=True),
+    Panel(
+        "Loss of what is decoded",
+        {"train/loss/vector": "numbers", "train/loss/picture": "pictures"},
+        is_logarithmic=True,
+    ),
+    Panel("Divergence of the latent (nats)", {"train/world_model/divergence": ""}),
+    Panel(
+        "Loss of rewards and ends", {"train/loss/reward": "rewards", "train/loss/continue": "ends"}
+    ),
+    Panel("Error of rewards, of their size", {"train/world_model/reward_error": ""}),
+    Panel("Actor loss", {"train/loss/actor": ""}),
+    Panel("Critic loss", {"train/loss/critic": "", "train/loss/replay_critic": "replayed"}),
+    Panel("Entropy in dreams (nats)", {"train/dreamer/entropy": ""}),
+    Panel("Dreams", {"train/dreamer/return_mean": "return", "train/dreamer/value_mean": "value"}),
     Panel("KL divergence", {"train/ppo/approx_kl": ""}),
     Panel("Clip fraction", {"train/ppo/clip_fraction": ""}),
     Panel("Explained variance", {"train/ppo/explained_variance": ""}),

@@ -32,6 +32,17 @@ def test_each_metric_has_its_points_where_there_is_a_value(tmp_path):
     json.dumps(value, allow_nan=False)
 
 
+def test_every_loss_of_a_world_model_is_looked_at_first(tmp_path):
+    run = make_run(tmp_path, make_config())
+    run.metrics_csv.write_text(
+        "epoch,timesteps,train/loss/vector,train/world_model/divergence,train/hp/policy_lr\n"
+        "1,64,0.5,1.0,0.1\n"
+    )
+    curves = curves_value(run)["curves"]
+    first = [curve["key"] for curve in curves if curve["is_first"]]
+    assert first == ["train/world_model/divergence", "train/loss/vector"]
+
+
 def test_a_run_without_metrics_has_no_curves(tmp_path):
     assert curves_value(make_run(tmp_path, make_config()))["curves"] == []
 

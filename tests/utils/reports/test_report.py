@@ -102,3 +102,15 @@ def test_a_report_that_cannot_be_written_is_a_storage_error(run):
     run.report_path.mkdir()
     with pytest.raises(StorageError, match=r"report\.md"):
         write(run)
+
+
+def test_films_of_dreams_are_linked_beside_their_films(run):
+    run.videos_dir.mkdir()
+    for name in ("epoch=02.mp4", "epoch=01.mp4", "dream-epoch=01.mp4", "dream-epoch=07.mp4"):
+        (run.videos_dir / name).touch()
+    text = write(run).read_text()
+    assert "Videos: [epoch=01 (best policy)](videos/epoch%3D01.mp4), [epoch=02]" in text
+    line = (
+        "Dreams beside what happened: [dream-epoch=01 (best policy)](videos/dream-epoch%3D01.mp4)\n"
+    )
+    assert line in text
