@@ -36,8 +36,8 @@ def build(seed: int) -> SequenceAgent:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_world_model_knows_what_was_shown(seed: int) -> None:
-    """A guess returns one half; PPO without a memory stays below 0.75, as its test says."""
+    """Without a memory 0.58 is the most: the signal is right at the first step, then it is gone."""
     agent = build(seed)
     train_epochs(agent, 4)
-    assert agent.evaluate().mean > 0.95
+    assert agent.evaluate().mean > 0.85
     agent.close()
