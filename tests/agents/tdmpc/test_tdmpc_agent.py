@@ -305,6 +305,30 @@ def test_training_explores_and_a_deterministic_policy_does_not() -> None:
     torch.testing.assert_close(policy.export_outputs(observation, state=state)["action"], still[0])
 
 
+def test_a_plan_can_be_exported_for_any_number_of_rows() -> None:
+    policy = build(n_iterations=1, horizon=2).policy
+
+    class Exported(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.policy = policy
+
+        def forward(self, observation: torch.Tensor, state: torch.Tensor) -> torch.Tensor:
+            return self.policy.export_outputs(observation, state=state)["action"]
+
+    batch = torch.export.Dim("batch")
+    shapes = ({0: batch}, {0: batch})
+    with torch.no_grad():
+        program = torch.export.export(
+            Exported(), (torch.randn(2, 3), torch.zeros(2, 2)), dynamic_shapes=shapes
+        )
+        observation, state = torch.randn(5, 3), torch.zeros(5, 2)
+        exported = program.module()(observation, state)
+        torch.testing.assert_close(
+            exported, policy.act(observation, deterministic=True, state=state).action
+        )
+
+
 # -- what it refuses ----------------------------------------------------------------------------
 
 
@@ -353,6 +377,7 @@ def test_versions_spell_out_what_they_set() -> None:
 @pytest.mark.parametrize("n_before", [1, 3])
 def test_a_run_goes_on_as_if_it_had_not_been_stopped(tmp_path, name: str, n_before: int) -> None:
     changes = VARIANTS[name] | ({"prioritized_replay": True} if name == "first" else {})
+    changes |= {"steps_per_epoch": 8, "learning_starts_timesteps": 16}
     whole, stopped, resumed = (build(**changes) for _ in range(3))
     rows = train_epochs(whole, n_before + 2)[n_before:]
     train_epochs(stopped, n_before)
