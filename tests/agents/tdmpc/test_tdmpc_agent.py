@@ -75,6 +75,17 @@ class WalkEnv(gym.Env):
         return self._look(), float(action[0]), ended, over and not ended, {}
 
 
+class PictureEnv(WalkEnv):
+    """The same as pictures whose pixels count the steps."""
+
+    observation_space = gym.spaces.Box(0, 255, (3, 64, 64), np.uint8)
+
+    def _look(self) -> np.ndarray:
+        return np.full(self.observation_space.shape, self._t, np.uint8)
+
+
+if "TDMPCPicture-v0" not in gym.registry:
+    gym.register("TDMPCPicture-v0", entry_point=PictureEnv)
 for name, kwargs in {
     "TDMPCWalk-v0": {},
     "TDMPCShortWalk-v0": {"n_steps": 2},
@@ -157,6 +168,20 @@ def test_prioritised_sequences_get_the_priority_of_their_error() -> None:
     leaves = agent.source.buffer.priorities.tree.leaves
     assert len(leaves[leaves > 0].unique()) > 3
     assert why_not_captured(agent) == "device is cpu"
+
+
+@pytest.mark.parametrize("frame_stack", [1, 2])
+def test_pictures_are_shifted_while_learning_and_not_while_planning(frame_stack: int) -> None:
+    agent = build("TDMPCPicture-v0", vectorization="sync", frame_stack=frame_stack)
+    row = train_epochs(agent, 2)[-1]
+    assert all(np.isfinite(value) for value in row.values())
+    picture = torch.randint(0, 256, (2, 3 * frame_stack, 64, 64), dtype=torch.uint8)
+    encoder = agent.policy.model.encoder
+    shifts = agent._draw_shifts(2)
+    assert shifts.shape == (1, 2, 2)
+    plain = encoder(picture, n_leading=1)
+    assert torch.equal(plain, encoder(picture, n_leading=1))
+    assert not torch.equal(plain, encoder(picture, n_leading=1, shifts=shifts + 1))
 
 
 # -- one update ---------------------------------------------------------------------------------
