@@ -226,7 +226,7 @@ def test_the_learner_sees_scaled_rewards_and_reports_raw_ones() -> None:
 
 
 def test_learning_that_has_begun_goes_on_where_old_transitions_go_early() -> None:
-    agent = begin(make(learning_starts_timesteps=40))
+    agent = make(learning_starts_timesteps=8, max_timesteps=400)
     train_epochs(agent, 3)
     learnt = agent.counters.updates
     buffer = agent.source.buffer

@@ -127,7 +127,7 @@ class ReplayPlan:
         phase, pace = self.scheduler.current, self.pace
         if self._n_missing() > 0:
             raise RunFailedError(
-                f"phase '{phase.name}' learns from what was stored, {self._n_stored():,} "
+                f"phase '{phase.name}' learns from what is stored, {self._n_stored():,} "
                 f"transitions, and learning needs {pace.timesteps_before_updates:,}"
             )
         remaining = self.scheduler.remaining(phase.unit)
