@@ -62,7 +62,13 @@ def test_without_a_display_the_video_holds_all_episodes(tmp_path):
     assert path.name == f"play-epoch=00-seed={derive_seed(0, 'play')}.mp4"
     with av.open(str(path)) as container:
         assert container.streams.video[0].average_rate == 24
-        assert len(list(container.decode(video=0))) == 12
+        frames = [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+    # Each begins with its own first picture: green is the step, red tells the episodes apart.
+    corners = [frame[-6:, -6:].mean(axis=(0, 1)) for frame in frames]
+    assert [green for _, green, _ in corners] == pytest.approx(2 * [0, 20, 40, 60, 80, 100], abs=6)
+    reds = [red for red, _, _ in corners]
+    assert reds == pytest.approx(6 * [reds[0]] + 6 * [reds[6]], abs=6)
+    assert abs(reds[6] - reds[0]) > 30
 
 
 def test_the_output_file_and_fps_are_as_asked(tmp_path):
