@@ -95,3 +95,27 @@ def test_a_policy_without_the_normaliser_of_the_run_is_refused(saved):
     plain = make_agent("CartPole-v1")
     with pytest.raises(CheckpointError, match="normalizer"):
         load_policy_state(plain.policy, agent.checkpoint_state(), source=path)
+
+
+@pytest.mark.parametrize("algo_id", ["sac", "td3"])
+def test_the_critics_of_an_actor_come_with_it_where_they_are_asked_for(algo_id, tmp_path):
+    agent = make_agent(
+        "Pendulum-v1",
+        algo_id=algo_id,
+        batch_size=8,
+        buffer_transitions=64,
+        learning_starts_timesteps=16,
+    )
+    begin(agent)
+    path = tmp_path / "epoch=00.ckpt"
+    save_checkpoint(path, agent.checkpoint_state())
+    env = build_env_from_config(agent.config)
+    raw = torch.rand(3, 3)
+    assert "value" not in load_policy(agent.config, path, env=env).policy.explain(raw)
+    loaded = load_policy(agent.config, path, env=env, with_critic=True)
+    with torch.inference_mode():
+        thoughts = loaded.policy.explain(raw)
+        of_each = agent.critic(raw, thoughts["action_mean"] / 2.0)  # torques up to 2
+    assert thoughts["value"].allclose(of_each.min(dim=0).values)
+    agent.close()
+    env.close()

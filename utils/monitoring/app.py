@@ -188,9 +188,8 @@ class MonitorApp(App[None]):
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
         """Show the curve of the metric under the cursor."""
         if event.data_table.id == "metrics":
-            self.query_one(CurvesPanel).show(
-                self.run_view, self._curve_keys(self.query_one(MetricsTable))
-            )
+            for panel in self.query(CurvesPanel):  # none while the screen is being taken down
+                panel.show(self.run_view, self._curve_keys(self.query_one(MetricsTable)))
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
         """Turn to the chosen run."""
