@@ -118,8 +118,12 @@ class SweepStudy:
         return best.value >= target if self.spec.metric.is_better_larger else best.value <= target
 
     def ask(self, n_trials: int) -> tuple[Trial, dict[str, Any]] | None:
-        """Choose the next trial and its settings; None once `n_trials` are tried or running."""
+        """Choose the next trial and its settings; None once `n_trials` are tried or running.
+
+        What another process was at when it died is laid down again before.
+        """
         with exclusive(self._lock_path):
+            self._lay_down_lost()
             counts = self.counts()
             if counts.tried + counts.running >= n_trials or self.is_target_reached():
                 return None

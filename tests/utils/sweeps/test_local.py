@@ -19,7 +19,7 @@ pytest.importorskip("optuna")
 import utils.sweeps.trial
 from utils.sweeps.report import draw_sweep
 from utils.sweeps.session import run_session
-from utils.sweeps.study import SETTINGS, SweepStudy, state_of
+from utils.sweeps.study import PROCESS, SETTINGS, SweepStudy, state_of
 
 ROOT = Path(__file__).resolve().parents[3]
 ONE_SEED = {"seed": 0, "n_seeds": 1}
@@ -235,6 +235,19 @@ def test_ctrl_c_leaves_no_process_and_says_how_to_go_on(tmp_path):
     assert running_trainings(tmp_path) == []
     assert processes_left(sweep.pid) == []
     assert any(state_of(trial) == "waiting" for trial in trials(tmp_path))
+
+
+def test_a_process_does_again_what_another_was_at_when_it_died(tmp_path):
+    (tmp_path / "sweep.yaml").write_text(RANDOM)
+    spec = read_sweep(tmp_path / "sweep.yaml")
+    killed, survivor = (SweepStudy(spec, tmp_path / "out", **ONE_SEED) for _ in range(2))
+    trial, settings = killed.ask(1)
+    assert survivor.ask(1) is None  # it is at work
+    host, _, started = trial.user_attrs[PROCESS]
+    trial.set_user_attr(PROCESS, [host, 2**30, started])  # beyond any process there is
+    again, same_settings = survivor.ask(1)
+    assert (again.number, same_settings) == (1, settings)
+    assert survivor.ask(1) is None
 
 
 def test_two_sweep_processes_share_the_trials(tmp_path):
