@@ -43,14 +43,14 @@ def runs(tmp_path):
         pytest.skip("there is no chromium with its chromedriver (Debian: chromium-driver)")
     picture = {"length": N_STEPS, "shape": (64, 64, 3), "first": 100}
     configs = {
+        "numbers": dreamer_config(env_kwargs={"length": N_STEPS}),
         "pictures": dreamer_config(
             env_id="tests.helpers.envs:Picture-v0", env_kwargs=picture, spec={}
         ),
-        "numbers": dreamer_config(env_kwargs={"length": N_STEPS}),
     }
     studio = Studio(load_policy)
     made = {}
-    for name, config in configs.items():  # the page opens with the newest: numbers
+    for name, config in configs.items():  # the page opens with the newest: pictures
         run = make_dreamer_run(tmp_path / "runs", config)
         stored = studio.record(run, config, request_of(run, seed=0))
 
@@ -120,19 +120,16 @@ def test_dreams_are_shown_as_the_model_has_them(page):
     with headless_browser(1600, 1000) as browser:
         browser.get(url)
         wait_for(browser, f"Boolean({DREAM})")
-        _, ask = made["numbers"]
+        _, ask = made["pictures"]
+        begin(browser, 5)
+        check_pictures(browser, ask)
+        run_id, ask = made["numbers"]
+        choose(browser, "run", run_id)
+        wait_for(browser, f"{PLAYER}?.value.run === '{run_id}'")
         begin(browser, 4)
         check_numbers(browser, ask)
         check_own_actions(browser, ask)
         check_what_is_drawn(browser)
-        run_id, ask = made["pictures"]
-        choose(browser, "run", run_id)
-        wait_for(browser, f"{PLAYER}?.value.run === '{run_id}'")
-        take(browser, "Length of the dream", "50 steps")
-        take(browser, "Actions in the dream", "recorded actions")
-        take(browser, "Latents of the dream", "likeliest latents")
-        begin(browser, 5)
-        check_pictures(browser, ask)
         assert [entry["message"] for entry in browser.get_log("browser")] == []
         browser.set_window_size(420, 900)
         wait_for(browser, "document.documentElement.scrollWidth <= window.innerWidth")

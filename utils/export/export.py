@@ -10,7 +10,7 @@ from gymnasium.vector import VectorEnv
 
 from utils.export.cli import ExportFormat
 from utils.export.metadata import describe_program
-from utils.export.parity import ParityReport, check_parity, policy_outputs
+from utils.export.parity import ParityReport, check_parity, policy_outputs, tolerances
 from utils.export.program import PolicyProgram
 from utils.export.samples import collect_inputs
 from utils.seeding import derive_seed
@@ -65,7 +65,8 @@ def export_policy(
         outputs=expected,
     )
     content, run = _write(format, program, inputs, metadata)
-    return Export(content, metadata, check_parity(run, inputs, expected))
+    allowed = tolerances(program, inputs, expected)
+    return Export(content, metadata, check_parity(run, inputs, expected, allowed=allowed))
 
 
 def _write(format: ExportFormat, program: PolicyProgram, inputs: Any, metadata: Any) -> Any:

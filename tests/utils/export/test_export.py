@@ -10,7 +10,7 @@ from agents import agent_class
 from tests.helpers.played_runs import make_config
 from utils.errors import UserError
 from utils.export.export import describe_export, export_policy
-from utils.export.parity import ParityError, check_parity
+from utils.export.parity import LARGEST_TOLERANCE, ParityError, check_parity, tolerances
 from utils.export.program import EnvironmentAction, PolicyProgram
 from utils.playback.environment import build_playback_env
 from utils.policies import QNetwork, QNetworkSettings
@@ -280,6 +280,32 @@ def test_a_difference_is_refused_by_name():
         check_parity(run(200.0, action=1), inputs, expected)
     with pytest.raises(ParityError, match="value by nan"):
         check_parity(run(float("nan")), inputs, expected)
+
+
+def test_what_rounding_moves_further_may_differ_further():
+    class Wide(torch.nn.Module):
+        """Its value is a thousand times a sum that is nearly 0, its spread is not."""
+
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.tensor([1.0, -1.0, 2.0, -2.0, 4.0, -4.0]))
+
+        def forward(self, inputs):
+            x = inputs["observation"] @ self.weight
+            return {"value": 1e3 * x, "spread": self.weight.abs().sum().expand(len(x))}
+
+    inputs = {"observation": torch.ones(4, 6)}
+    program = Wide()
+    expected = {name: value.detach().numpy() for name, value in program(dict(inputs)).items()}
+    # Steps of 2^-24 to 2^-21: the sum moves by 1e-7 to 1e-6, the value by a thousand times that.
+    allowed = tolerances(program, inputs, expected)
+    assert set(allowed) == {"value"}
+    assert 1e-4 < allowed["value"] <= LARGEST_TOLERANCE
+    run = {"spread": expected["spread"][:1], "value": np.full(1, allowed["value"] / 2, np.float32)}
+    one, one_expected = {"observation": torch.ones(1, 6)}, {k: v[:1] for k, v in expected.items()}
+    assert check_parity(lambda _: run, one, one_expected, allowed=allowed).failures == []
+    with pytest.raises(ParityError, match="value by"):
+        check_parity(lambda _: run, one, one_expected)
 
 
 def test_equal_infinities_are_equal():

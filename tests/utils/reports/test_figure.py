@@ -84,7 +84,7 @@ def test_no_legend_lies_over_curves_or_titles():
     figure = build_figure(rows, solved_threshold=-110.0, stop_threshold=-100.5)
     FigureCanvasAgg(figure).draw()
     legends = [axes for axes in figure.axes if axes.get_legend()]
-    assert len(legends) == 3
+    assert len(legends) == 7
     for axes in legends:
         legend = axes.get_legend().get_window_extent().padded(-1)
         assert not legend.overlaps(axes.bbox)

@@ -20,7 +20,7 @@ const ICONS = {
   forward: "M4 2v12l8-6z",
   last: "M11 2h2v12h-2zM2 2v12l8-6z",
 };
-const memory = { speed: 1, window: 0, drawn: null, drawnFor: "" };
+const memory = { speed: 1, window: 0, drawn: new Set(), drawnFor: null };
 
 export function start({ element, props, watch, server }) {
   const mount = element.querySelector(".inspector-mount");
