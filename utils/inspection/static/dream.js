@@ -147,7 +147,7 @@ export class DreamPanel {
     const table = make("table", "dream-facts");
     const head = make("tr");
     head.append(make("th"));
-    for (const kind of KINDS) head.append(make("th", `dream-${kind}`, NAMES[kind]));
+    for (const kind of KINDS) head.append(make("th", `dream-${kind}`, kind));
     table.append(head);
     const cells = [];
     const add = (title, hint, text) => {
@@ -155,7 +155,7 @@ export class DreamPanel {
       line.append(make("th", "", title));
       const row = KINDS.map((kind) => {
         const cell = make("td", `dream-${kind}`);
-        cell.dataset.fact = `${kind}-${title.split(",")[0].toLowerCase().replaceAll(" ", "-")}`;
+        cell.dataset.fact = `${kind}-${title.toLowerCase().replaceAll(" ", "-")}`;
         line.append(cell);
         return { cell, text: text[kind] };
       });
@@ -168,10 +168,9 @@ export class DreamPanel {
     });
     if (dream.seen.goes_on) {
       const isDiscounted = dream.goes_on_goal < 1;
-      const title = isDiscounted ? "Goes on, discounted" : "Goes on";
       const hint = "Probability that the episode is not over in this state"
         + (isDiscounted ? `, times the discount of ${format(dream.goes_on_goal)}` : "");
-      add(title, hint, {
+      add("Goes on", hint, {
         real: at("real", "goes_on", percent), seen: at("seen", "goes_on", percent),
         dreamt: at("dreamt", "goes_on", percent),
       });
