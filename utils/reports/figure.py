@@ -32,15 +32,13 @@ PANELS = (
     Panel("Policy loss", {"train/loss/policy": ""}),
     Panel("Value loss", {"train/loss/value": ""}, is_logarithmic=True),
     Panel(
-        "Loss of what is decoded",
+        "Decoder loss",
         {"train/loss/vector": "numbers", "train/loss/picture": "pictures"},
         is_logarithmic=True,
     ),
-    Panel("Divergence of the latent (nats)", {"train/world_model/divergence": ""}),
-    Panel(
-        "Loss of rewards and ends", {"train/loss/reward": "rewards", "train/loss/continue": "ends"}
-    ),
-    Panel("Error of rewards, of their size", {"train/world_model/reward_error": ""}),
+    Panel("Latent divergence (nats)", {"train/world_model/divergence": ""}),
+    Panel("Head losses", {"train/loss/reward": "reward", "train/loss/continue": "end"}),
+    Panel("Reward error (share)", {"train/world_model/reward_error": ""}),
     Panel("Actor loss", {"train/loss/actor": ""}),
     Panel("Critic loss", {"train/loss/critic": "", "train/loss/replay_critic": "replayed"}),
     Panel("Entropy in dreams (nats)", {"train/dreamer/entropy": ""}),
