@@ -105,7 +105,7 @@ class PlanningPolicy(Belief):
             generator: Draws the candidates and what the dreams of them lead to; None for the same
                 candidates every time and the likeliest dreams.
         """
-        settings, n = self.settings, len(belief.deter)
+        settings, n = self.settings, belief.deter.shape[0]  # len() would fix it in an export
         limit = torch.ones(self.code.width, device=belief.deter.device)
         bounds = Bounds(-limit, limit)
         plan = first_plan(bounds, n_steps=settings.horizon, n=n)

@@ -137,3 +137,24 @@ def test_with_noise_it_follows_the_generator(policy) -> None:
 
     assert torch.equal(act(1), act(1))
     assert not torch.equal(act(1), act(2))
+
+
+def test_a_plan_can_be_exported_for_any_number_of_rows(policy) -> None:
+    class Program(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.policy = policy
+
+        def forward(self, observation, state):
+            return self.policy.export_outputs(observation, state=state)["action"]
+
+    batch = torch.export.Dim("batch")
+    with torch.no_grad():
+        program = torch.export.export(
+            Program(),
+            (torch.randn(2, 3), policy.initial_state(2)),
+            dynamic_shapes=({0: batch}, {0: batch}),
+        )
+        seen, state = torch.randn(5, 3), torch.randn(5, policy.initial_state(5).shape[1])
+        exported = program.module()(seen, state)
+    torch.testing.assert_close(exported, policy.act(seen, deterministic=True, state=state).action)
