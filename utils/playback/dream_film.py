@@ -16,6 +16,7 @@ from utils.playback.episodes import PlayedStep, play_episode
 from utils.playback.observation_names import name_decoded_numbers
 from utils.playback.replay import replay_observations, stack_observations
 from utils.policies.world_model_policy import Belief
+from utils.vector_envs import InProcessVectorEnv
 from utils.video import VideoWriter
 from utils.world_models import State
 from utils.world_models.dreaming import (
@@ -93,6 +94,7 @@ def film_dreams(
             replay_observations(env, seed=seed, actions=actions),
             device=device,
         )
+        assert isinstance(env, InProcessVectorEnv), type(env)
         labels = name_decoded_numbers(env, config.spec.observation.labels)
         fps = frames_per_second(config, env)
     finally:

@@ -38,7 +38,7 @@ def replay_observations(
 
 
 def stack_observations(
-    space: gym.Space, observations: Iterator[Any], *, device: torch.device
+    space: gym.Space[Any], observations: Iterator[Any], *, device: torch.device
 ) -> Observation:
     """Return observations (1, ...) one after another as tensors (T + 1, ...).
 

@@ -67,7 +67,7 @@ def observe_episode(
     )
     assert len(embedding) == n_steps, (len(embedding), n_steps)
     state, before = rssm.initial(1), action.new_zeros(1, action.shape[-1])
-    drawn = generator and rssm.latent.draw_noise((n_steps, 1), generator)
+    drawn = None if generator is None else rssm.latent.draw_noise((n_steps, 1), generator)
     states, posteriors = [], []
     for t in range(n_steps):
         noise = None if drawn is None else drawn[t]

@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 from agents.loading import load_policy
-from tests.helpers.dreamer_runs import dreamer_config, make_dreamer_run
+from tests.helpers.dreamer_runs import TINY, dreamer_config, make_dreamer_run
 from tests.utils.inspection.test_studio import request_of
 from utils.errors import UserError
 from utils.inspection.dream_wish import MOST_STEPS, DreamWish, dream_options
@@ -117,6 +117,33 @@ def test_own_actions_are_the_actors_choice_in_each_state_of_the_dream(open_room)
         assert int(action) == int(chosen)
         with torch.no_grad():
             state = policy.world_model.rssm.imagine_step(state, encoded, None)
+
+
+def test_a_planner_plans_in_dreams_and_has_no_critic(tmp_path):
+    config = dreamer_config(
+        config_id="Pendulum-v1:planet",
+        algo_id="planet",
+        env_id="Pendulum-v1",
+        env_kwargs={},
+        max_episode_steps=4,
+        planning_horizon=2,
+        planning_iterations=2,
+        planning_candidates=8,
+        planning_elites=2,
+        policy_kwargs=TINY,
+        spec={},
+    )
+    run, studio = make_dreamer_run(tmp_path, config), Studio(load_policy)
+    try:
+        stored = studio.record(run, config, request_of(run))
+        wish = DreamWish(step=1, horizon=6, actions="own", draw=None)
+        told = studio.dream(run, config, stored, wish)
+    finally:
+        studio.close()
+    assert (told["n"], set(told["dreamt"])) == (6, {"numbers", "reward", "action"})
+    torque = decode(told["dreamt"]["action"])
+    assert len(torque) == 6
+    assert (np.abs(torque) <= 2.0).all()  # in the units of the environment
 
 
 def test_draws_differ_by_their_number_alone(open_room):

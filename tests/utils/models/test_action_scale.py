@@ -39,3 +39,14 @@ def test_a_dimension_without_bounds_is_named(below, above) -> None:
 def test_a_bound_beyond_float32_is_none() -> None:
     with pytest.raises(ConfigError, match="dimension 0"):
         ActionScale(gym.spaces.Box(-1.0, 1e300, (1,), np.float64), algorithm="sac")
+
+
+def test_from_env_undoes_to_env_and_keeps_to_the_bounds():
+    space = gym.spaces.Box(np.array([-2.0, 0.0]), np.array([4.0, 0.0]), dtype=np.float64)
+    scale = ActionScale(space, algorithm="sac")
+    drawn = torch.tensor([[-1.0, 0.0], [0.25, 0.0], [1.0, 0.0]])
+    back = scale.from_env(scale.to_env(drawn))
+    # The second dimension has one value only: nothing can be told of what was drawn.
+    torch.testing.assert_close(back[:, 0], drawn[:, 0])
+    assert torch.isfinite(back).all()
+    assert scale.from_env(torch.tensor([[5.0, 0.0]]))[0, 0] == 1.0
