@@ -145,6 +145,7 @@ def test_a_server_that_dies_keeps_nobody_waiting(tmp_path):
             environment=environment,
         )
         while not list(runs_dir.glob("*/metrics.csv")):
+            assert command.poll() is None
             time.sleep(0.05)
         server.kill()
         done = command.wait()
@@ -152,7 +153,7 @@ def test_a_server_that_dies_keeps_nobody_waiting(tmp_path):
     ended = run.path / "results.json"
     waited = time.time() - ended.stat().st_mtime
     assert done.code == 0, done.err
-    assert waited < 30.0
+    assert waited < 120.0  # some 15 seconds where nothing else runs; W&B itself would wait on
     (file,) = read_wandb_files(run.path)
     assert file.rows == expected_rows(run)
     (folder,) = run.path.glob("wandb/run-*")
