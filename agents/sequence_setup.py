@@ -68,7 +68,7 @@ def build_sequence_source(
         build_phase_scheduler(config),
         UpdateBudget(config.exact_replay_ratio),
         timesteps=lambda: collector.timesteps,
-        n_stored=lambda: len(buffer),
+        n_stored=lambda: buffer.n_added,
     )
     return SequenceSource(
         collector,
