@@ -152,11 +152,13 @@ class PlanningPolicy(Belief):
             features.append(state.features)
         reached = torch.stack(features)
         reward = model.reward.mean(model.reward(reached))
-        weight = torch.full_like(reward, self.settings.gamma)
+        goes_on = torch.full_like(reward, self.settings.gamma)
         if model.goes_on is not None:
-            weight = weight * model.goes_on.probability(model.goes_on(reached))
-        weight = torch.cat([torch.ones_like(weight[:1]), weight[:-1].cumprod(dim=0)])
-        return (weight * reward).sum(dim=0).view(n_rows, n_candidates)
+            goes_on = goes_on * model.goes_on.probability(model.goes_on(reached))
+        total, weight = torch.zeros_like(reward[0]), torch.ones_like(reward[0])
+        for paid, factor in zip(reward.unbind(0), goes_on.unbind(0), strict=True):
+            total, weight = total + weight * paid, weight * factor
+        return total.view(n_rows, n_candidates)
 
     def act(
         self,
