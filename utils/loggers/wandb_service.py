@@ -74,7 +74,8 @@ def finish(run: Any, exit_code: int) -> bool:
         # W&B's service does not keep its own bound while a server does not answer, and would hold
         # the end of this process too. What is left is in its file.
         _kill_service()
-        with contextlib.suppress(ConnectionError, HandleAbandonedError):
+        # W&B would end this process too, with the exit code of its service.
+        with contextlib.suppress(ConnectionError, HandleAbandonedError, SystemExit):
             wandb.teardown()
     return is_sent[0]
 

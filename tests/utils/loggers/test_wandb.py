@@ -11,14 +11,17 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests.helpers.commands import Command, csv_rows, only_run, rows, small
 from tests.helpers.wandb_files import read_wandb_files
 from tests.helpers.wandb_server import Server, client_environment
+from utils.loggers import wandb_service
 from utils.loggers.jsonl import read_jsonl
 from utils.loggers.wandb import sync_command
 
@@ -277,6 +280,20 @@ def test_a_mistaken_variable_is_one_line(tmp_path):
     (line,) = done.err.splitlines()
     assert line.startswith("error: a WANDB_... environment variable is not valid: mode Input")
     assert list((tmp_path / "runs").iterdir()) == []
+
+
+def test_a_service_that_had_to_be_killed_does_not_end_the_training_with_it(monkeypatch):
+    import wandb
+
+    def end_this_process():
+        sys.exit(-9)
+
+    monkeypatch.setattr(wandb, "teardown", end_this_process)
+    monkeypatch.setattr(wandb_service, "FINISH_SECONDS", 0.0)
+    monkeypatch.setattr(wandb_service, "_PROBE_SECONDS", 0.01)
+    never = threading.Event()
+    run = SimpleNamespace(offline=True, disabled=False, finish=lambda exit_code: never.wait())
+    assert wandb_service.finish(run, 0) is False
 
 
 def test_the_command_that_sends_what_was_left(tmp_path, monkeypatch):
