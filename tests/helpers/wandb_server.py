@@ -145,6 +145,8 @@ class _Handler(BaseHTTPRequestHandler):
 def _take_stream(run: dict[str, Any], message: dict[str, Any]) -> None:
     """Take lines of a run's history and its last summary."""
     for name, part in (message.get("files") or {}).items():
+        if not name.endswith((".json", ".jsonl")):  # what a process has printed
+            continue
         lines = [json.loads(line) for line in part.get("content", []) if line.strip()]
         if name == "wandb-history.jsonl":
             offset = part.get("offset", len(run["history"]))
