@@ -126,12 +126,13 @@ def click(browser, selector):
 
 
 def choose(browser, name, wanted):
-    """Take the entry of a drop-down list that begins with a text."""
+    """Take the entry of a drop-down list that is a text, or else begins with it."""
     click(browser, f"#{name} input")
     entry = (
-        "[...document.querySelectorAll('ul[role=listbox] li')].find((li) =>"
-        f" li.innerText.replace('\u2713', '').trim().startsWith({wanted!r}))"
-    )
+        "((texts) => texts.find(([t]) => t === {0}) ?? texts.find(([t]) => t.startsWith({0})))("
+        "[...document.querySelectorAll('ul[role=listbox] li')].map((li) =>"
+        " [li.innerText.replace('\u2713', '').trim(), li]))?.[1]"
+    ).replace("{0}", repr(wanted))
     wait_for(browser, f"Boolean({entry})")
     browser.execute_script(f"return {entry}").click()
 

@@ -16,7 +16,11 @@ export class Film {
     Object.assign(this.video, { muted: true, playsInline: true, preload: "auto", src: url });
     if (size) this.video.style.aspectRatio = `${size[0]} / ${size[1]}`;
     parent.append(this.video);
-    this.video.addEventListener("seeked", () => this.seekWanted());
+    this.video.addEventListener("seeked", () => {
+      // A film that the browser does not draw just now presents no frame.
+      if (this.wanted === null) this.note(this.video.currentTime - 0.5 / this.fps);
+      this.seekWanted();
+    });
     this.video.addEventListener("loadeddata", () => this.seekWanted());
     this.watchFrames();
   }
