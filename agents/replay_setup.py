@@ -5,7 +5,13 @@ from __future__ import annotations
 import torch
 from gymnasium.vector import VectorEnv
 
-from utils.buffers import Place, Priorities, TransitionBuffer, TransitionLayout
+from utils.buffers import (
+    Place,
+    Priorities,
+    SequenceBuffer,
+    TransitionBuffer,
+    TransitionLayout,
+)
 from utils.config import OffPolicyConfig, ReplayConfig
 from utils.dataloaders import ReplayPace, ReplayPlan, ReplaySource
 from utils.dataloaders.replay_source import stored_space
@@ -34,8 +40,22 @@ def build_replay_source(
     """
     collector = ExperienceCollector(env, policy, explorer, device=device)
     buffer = build_transition_buffer(config, env, policy, place=Place(device=device))
+    return ReplaySource(
+        collector,
+        buffer,
+        build_replay_plan(config, collector, buffer),
+        seed=derive_seed(config.seed, "replay"),
+        reward_scale=config.reward_scale,
+        generator_device=device,
+    )
+
+
+def build_replay_plan(
+    config: ReplayConfig, collector: ExperienceCollector, buffer: TransitionBuffer | SequenceBuffer
+) -> ReplayPlan:
+    """Build the plan of collecting with `collector` into `buffer` and of the updates from it."""
     pace = ReplayPace(
-        n_envs=env.num_envs,
+        n_envs=collector.env.num_envs,
         max_timesteps=config.max_timesteps,
         steps_per_epoch=config.steps_per_epoch,
         train_every_vec_steps=config.train_every_vec_steps,
@@ -43,26 +63,13 @@ def build_replay_source(
         timesteps_before_updates=config.timesteps_before_updates,
         batch_size=config.batch_size,
     )
-    plan = ReplayPlan(
+    return ReplayPlan(
         pace,
-        build_phase_scheduler(config),
+        PhaseScheduler(config.phase_specs),
         UpdateBudget(config.exact_replay_ratio),
         timesteps=lambda: collector.timesteps,
         n_stored=lambda: buffer.n_added,
     )
-    return ReplaySource(
-        collector,
-        buffer,
-        plan,
-        seed=derive_seed(config.seed, "replay"),
-        reward_scale=config.reward_scale,
-        generator_device=device,
-    )
-
-
-def build_phase_scheduler(config: ReplayConfig) -> PhaseScheduler:
-    """Return the phases of a config at their beginning."""
-    return PhaseScheduler(config.phase_specs)
 
 
 def build_transition_buffer(

@@ -9,12 +9,10 @@ import torch
 from gymnasium.vector import VectorEnv
 from torch import Tensor
 
-from agents.replay_setup import build_phase_scheduler
+from agents.replay_setup import build_replay_plan
 from utils.buffers import Place, Priorities, SequenceBuffer, SequenceLayout, StateField
 from utils.config import SequenceConfig, WorldModelConfig
-from utils.dataloaders import ReplayPace, ReplayPlan
 from utils.dataloaders.sequence_source import SequenceSource
-from utils.phases import UpdateBudget
 from utils.rollouts.experience_collector import ExperienceCollector, Explorer, Step
 from utils.seeding import derive_seed
 from utils.world_models import WorldModelSettings
@@ -54,26 +52,10 @@ def build_sequence_source(
     """
     collector = ExperienceCollector(env, policy, explorer, device=device)
     buffer = build_sequence_buffer(config, env, policy, place=Place(device=device))
-    pace = ReplayPace(
-        n_envs=env.num_envs,
-        max_timesteps=config.max_timesteps,
-        steps_per_epoch=config.steps_per_epoch,
-        train_every_vec_steps=config.train_every_vec_steps,
-        random_timesteps=config.learning_starts_timesteps,
-        timesteps_before_updates=config.timesteps_before_updates,
-        batch_size=config.batch_size,
-    )
-    plan = ReplayPlan(
-        pace,
-        build_phase_scheduler(config),
-        UpdateBudget(config.exact_replay_ratio),
-        timesteps=lambda: collector.timesteps,
-        n_stored=lambda: buffer.n_added,
-    )
     return SequenceSource(
         collector,
         buffer,
-        plan,
+        build_replay_plan(config, collector, buffer),
         seed=derive_seed(config.seed, "replay"),
         reward_scale=config.reward_scale,
         memory_of=policy.keep,
