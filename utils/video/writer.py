@@ -30,8 +30,7 @@ class EncoderMissingError(UserError):
 class VideoWriter:
     """Encodes frames one by one; the file appears under its name when it is closed.
 
-    The same frames make the same bytes. As a context manager it closes at the end, and leaves
-    nothing behind after an exception.
+    As a context manager it closes at the end, and leaves nothing behind after an exception.
     """
 
     def __init__(self, path: Path | str, *, fps: float) -> None:
@@ -122,7 +121,7 @@ class VideoWriter:
         stream = self._container.add_stream(_CODEC, rate=_as_rate(self.fps))
         stream.width, stream.height, stream.pix_fmt = width, height, _PIXEL_FORMAT
         stream.options = {"preset": "veryfast", "g": str(_FRAMES_PER_KEYFRAME)}
-        # Several threads would now and then make other bytes of the same pictures.
+        # Films are small, and training has the other cores.
         stream.codec_context.thread_count = 1
         self._stream, self._shape = stream, shape
 
