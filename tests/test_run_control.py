@@ -23,7 +23,7 @@ from utils.run.plan import TrainingPlan
 STARTING_SECONDS = 90.0
 """How long a program may take to begin on a busy machine."""
 BASE = {
-    "schema_version": 1,
+    "schema_version": 2,
     "config_id": "Toy-v0:ppo",
     "algo_id": "ppo",
     "n_envs": 4,

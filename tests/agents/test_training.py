@@ -30,7 +30,7 @@ def no_report(monkeypatch):
 
 def make_config(env_id: str = f"{ENVS}Identity-v0", **changes):
     settings = {
-        "schema_version": 1,
+        "schema_version": 2,
         "config_id": "Toy-v0:ppo",
         "algo_id": "ppo",
         "env_id": env_id,

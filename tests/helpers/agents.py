@@ -22,7 +22,7 @@ def make_agent(env_id: str, *, algo_id: str = "ppo", **changes: Any) -> BaseAgen
         changes: Settings that differ.
     """
     settings: dict[str, Any] = {
-        "schema_version": 1,
+        "schema_version": 2,
         "config_id": f"Toy-v0:{algo_id}",
         "algo_id": algo_id,
         "env_id": env_id if "-v" in env_id else f"{ENVS}{env_id}-v0",

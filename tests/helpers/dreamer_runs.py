@@ -28,7 +28,7 @@ TINY = {
 def dreamer_config(**changes: Any) -> Config:
     """Build a small Dreamer config; by default of an environment that counts its 8 steps."""
     settings = {
-        "schema_version": 1,
+        "schema_version": 2,
         "config_id": "Counting-v0:dreamer",
         "algo_id": "dreamer",
         "env_id": "tests.helpers.envs:Counting-v0",

@@ -16,7 +16,7 @@ DRAWING = "tests.helpers.envs:Drawing-v0"
 def make_config(**changes: Any) -> Config:
     """Build a small PPO config; by default of an environment of 5 steps that draws 35 x 47."""
     settings = {
-        "schema_version": 1,
+        "schema_version": 2,
         "config_id": "Drawing-v0:ppo",
         "algo_id": "ppo",
         "env_id": DRAWING,

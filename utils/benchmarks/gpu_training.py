@@ -67,7 +67,7 @@ def benchmark_config(
     """Return the settings that all contestants share; a part is an epoch."""
     return config_from_dict(
         {
-            "schema_version": 1,
+            "schema_version": 2,
             "config_id": "CartPole-v1:benchmark",
             "algo_id": "ppo",
             "env_id": "CartPole-v1",

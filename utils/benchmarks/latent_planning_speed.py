@@ -28,7 +28,7 @@ class LatentPlanningTask:
         """The config as saved JSON has it; observations and actions of DM Control's walker."""
         env_id = register_noise("proprio")
         return {
-            "schema_version": 1,
+            "schema_version": 2,
             "config_id": f"{env_id}:tdmpc",
             "algo_id": "tdmpc",
             "env_id": env_id,

@@ -86,7 +86,7 @@ class UpdateTask:
         """The config as saved JSON has it."""
         env_id = register_noise(self.kind)
         return {
-            "schema_version": 1,
+            "schema_version": 2,
             "config_id": f"{env_id}:dreamer",
             "algo_id": "dreamer",
             "env_id": env_id,

@@ -19,9 +19,10 @@ from utils.config.algos import (
 )
 from utils.config.catalog import CONFIG_DIR, list_configs
 from utils.config.loader import load_config
+from utils.config.migrations import SCHEMA_VERSION
 from utils.config.overrides import Override
 from utils.config.saved import config_from_dict, load_config_json
-from utils.config.schema import SCHEMA_VERSION, Config, PolicyKwargs
+from utils.config.schema import Config, PolicyKwargs
 from utils.config.spec import RangeSpec, SpaceSpec, SpecConfig
 from utils.schedules import Schedulable, ScheduleSpec
 

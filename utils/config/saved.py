@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +11,17 @@ from pydantic import ValidationError
 
 from utils.config.algos import CONFIG_CLASSES
 from utils.config.messages import problems_of
-from utils.config.schema import SCHEMA_VERSION, Config
+from utils.config.migrations import migrate
+from utils.config.schema import Config
 from utils.config.yaml_reader import display_path
 from utils.errors import ConfigError
 
-MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
-"""For each older schema version, the function that turns its form into that of the next."""
-
 
 def config_from_dict(data: Mapping[str, Any], *, source: str = "saved config") -> Config:
-    """Rebuild a config from what `Config.to_dict` returned.
+    """Rebuild a config from what `Config.to_dict` returned, in this version or an older one.
 
     Args:
-        data: The saved settings, with `schema_version`.
+        data: The saved settings, with `schema_version`; an older form is migrated.
         source: How messages name where they come from.
 
     Returns:
@@ -33,7 +31,8 @@ def config_from_dict(data: Mapping[str, Any], *, source: str = "saved config") -
         ConfigError: The version is newer than this program, or a setting is missing or invalid;
             one line per problem.
     """
-    settings = _migrate(dict(data), source)
+    settings = migrate(data, source=source)
+    del settings["schema_version"]
     algo_id = settings.get("algo_id")
     if not isinstance(algo_id, str) or algo_id not in CONFIG_CLASSES:
         known = ", ".join(CONFIG_CLASSES)
@@ -65,6 +64,16 @@ def load_config_json(path: Path | str) -> Config:
         ConfigError: The file cannot be read, is no JSON object, or see config_from_dict.
     """
     source = display_path(Path(path))
+    return config_from_dict(read_saved_config(path), source=source)
+
+
+def read_saved_config(path: Path | str) -> dict[str, Any]:
+    """Return what a `config.json` holds, in the form in which it was saved.
+
+    Raises:
+        ConfigError: The file cannot be read or is no JSON object.
+    """
+    source = display_path(Path(path))
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -76,18 +85,4 @@ def load_config_json(path: Path | str) -> Config:
         raise ConfigError(f"{source}: not valid JSON: {error}") from error
     if not isinstance(data, dict):
         raise ConfigError(f"{source}: must hold a JSON object")
-    return config_from_dict(data, source=source)
-
-
-def _migrate(settings: dict[str, Any], source: str) -> dict[str, Any]:
-    version = settings.pop("schema_version", None)
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise ConfigError(f"{source}: 'schema_version' must be a whole number >= 1, got {version}")
-    if version > SCHEMA_VERSION:
-        raise ConfigError(
-            f"{source}: written by a newer program (schema version {version}, this one reads up "
-            f"to {SCHEMA_VERSION}): update the program"
-        )
-    for older in range(version, SCHEMA_VERSION):
-        settings = MIGRATIONS[older](settings)
-    return settings
+    return data

@@ -23,6 +23,7 @@ from utils.config.fields import (
     PositiveNumber,
     Text,
 )
+from utils.config.migrations import SCHEMA_VERSION
 from utils.config.problems import Problem
 from utils.config.schedule_spec import (
     OptionalPositiveScheduleField,
@@ -32,9 +33,6 @@ from utils.config.schedule_spec import (
 from utils.config.spec import STRICT_MODEL, SpecConfig
 from utils.config.validate import COMMON_EFFECT_RULES, EffectRule, find_inconsistencies
 from utils.schedules import Schedulable
-
-SCHEMA_VERSION = 1
-"""Version of the saved form; raised, with a migration, when saved configs must be changed."""
 
 
 class NetworkKwargs(BaseModel):

@@ -30,7 +30,7 @@ def test_nothing_counts_as_written_in_a_saved_config(tmp_path):
 
 def test_the_saved_form_names_its_version_first(tmp_path):
     saved = load_ppo(tmp_path).to_dict()
-    assert next(iter(saved.items())) == ("schema_version", 1)
+    assert next(iter(saved.items())) == ("schema_version", 2)
 
 
 def test_saving_and_loading_many_times_derives_nothing_twice(tmp_path):
@@ -45,7 +45,7 @@ def test_saving_and_loading_many_times_derives_nothing_twice(tmp_path):
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"schema_version": 2}, "written by a newer program"),
+        ({"schema_version": 3}, "written by a newer program"),
         ({"schema_version": None}, "'schema_version' must be a whole number >= 1, got None"),
         ({"algo_id": "dqm"}, "unknown algo_id 'dqm' (known: ppo, reinforce, dqn"),
         ({"n_envs": "4"}, "'n_envs' must be a whole number, got '4'"),

@@ -128,7 +128,7 @@ def test_an_onnx_model_is_run_with_two_packages():
     ],
 )
 def test_what_is_no_deep_network_is_not_called_one(settings, name, introduction, actions):
-    base = {"schema_version": 1, "config_id": "FrozenLake-v1:a", "env_id": "FrozenLake-v1"}
+    base = {"schema_version": 2, "config_id": "FrozenLake-v1:a", "env_id": "FrozenLake-v1"}
     config = config_from_dict(base | {"n_envs": 1, "max_timesteps": 10} | settings)
     card = make_card(config=config)
     matter = matter_of(card)
