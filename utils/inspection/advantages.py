@@ -33,7 +33,9 @@ class LearnerView:
         return np.clip(reward * self.reward_factor, -limit, limit) * self.reward_scale
 
 
-def learner_view(config: Any, *, timesteps: int, reward_factor: float) -> LearnerView:
+def learner_view(
+    config: Any, *, timesteps: int, reward_factor: float, own_discount: float | None = None
+) -> LearnerView:
     """Read how a run's learner weighed rewards.
 
     Args:
@@ -41,13 +43,17 @@ def learner_view(config: Any, *, timesteps: int, reward_factor: float) -> Learne
             schedule.
         timesteps: How long the policy had been trained.
         reward_factor: What the reward normaliser multiplied by then; 1 without one.
+        own_discount: What the policy discounts by, where the config leaves that to the length of
+            an episode (`gamma: null`).
     """
     known = type(config).model_fields
+    settings = {name: getattr(config, name) for name in ("gamma", "gae_lambda") if name in known}
+    if "gamma" in settings and settings["gamma"] is None:
+        assert own_discount is not None, config.algo_id
+        settings["gamma"] = own_discount
     gamma, gae_lambda = (
-        schedule_value(
-            getattr(config, name), timesteps=timesteps, max_timesteps=config.max_timesteps
-        )
-        if name in known
+        schedule_value(settings[name], timesteps=timesteps, max_timesteps=config.max_timesteps)
+        if name in settings
         else 1.0
         for name in ("gamma", "gae_lambda")
     )

@@ -15,6 +15,7 @@ from utils.inspection.dream_wish import DreamWish, dream_options
 from utils.inspection.main_thread import MainThread
 from utils.inspection.media import MediaShelf
 from utils.inspection.payload import player_value
+from utils.inspection.plan_wish import PlanWish, plan_options
 from utils.inspection.progress import Progress
 from utils.inspection.record import Branch, EpisodeRequest
 from utils.inspection.store import EpisodeStore, StoredEpisode, fingerprint
@@ -243,8 +244,15 @@ class Desk:
     def _shown(
         self, episodes: list[StoredEpisode], names: list[str], run_id: str
     ) -> dict[str, Any]:
-        dreams = dream_options(self._config(run_id))
-        return player_value(episodes, names, run_id=run_id, media=self._media, dreams=dreams)
+        config = self._config(run_id)
+        return player_value(
+            episodes,
+            names,
+            run_id=run_id,
+            media=self._media,
+            dreams=dream_options(config),
+            plans=plan_options(config),
+        )
 
     def dream(self, question: Any) -> dict[str, Any]:
         """Return an episode beside what a world model makes of it, and a dream.
@@ -261,6 +269,23 @@ class Desk:
             episode = self._episode_of(question)
             run, config = self._run(question["run"]), self._config(question["run"])
             return {"value": self._record(lambda studio: studio.dream(run, config, episode, wish))}
+        except UserError as error:
+            return {"error": str(error)}
+
+    def plan(self, question: Any) -> dict[str, Any]:
+        """Return how an action of an episode was planned.
+
+        Args:
+            question: `run`, `request` of the episode (see `EpisodeRequest`), and `step`.
+
+        Returns:
+            `value` for the player, or `error`, one line of text.
+        """
+        try:
+            wish = PlanWish.of_question(question)
+            episode = self._episode_of(question)
+            run, config = self._run(question["run"]), self._config(question["run"])
+            return {"value": self._record(lambda studio: studio.plan(run, config, episode, wish))}
         except UserError as error:
             return {"error": str(error)}
 

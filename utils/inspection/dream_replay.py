@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, TypeVar
 
 import torch
 
@@ -17,6 +18,25 @@ from utils.vector_envs import InProcessVectorEnv
 from utils.world_models.observation_parts import Observation
 
 _CPU = torch.device("cpu")
+_MOST_KEPT = 4
+Kept = TypeVar("Kept")
+
+
+class Shelf(Generic[Kept]):
+    """What was made for the keys that were asked for last."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self._kept: OrderedDict[Any, Kept] = OrderedDict()
+
+    def get(self, key: Any, make: Callable[[], Kept]) -> Kept:
+        """Return what was made for a key, now or before; the oldest is dropped for it."""
+        if key not in self._kept:
+            self._kept[key] = make()
+            if len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(key)
+        return self._kept[key]
 
 
 def replay_record(

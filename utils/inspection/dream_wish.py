@@ -48,9 +48,9 @@ class DreamWish:
         """
         if not isinstance(question, Mapping):
             raise UserError(f"this is no question: {question!r}"[:200])
-        step, horizon = (_whole(question.get(name), name) for name in ("step", "horizon"))
+        step, horizon = (whole_number(question.get(name), name) for name in ("step", "horizon"))
         draw = question.get("draw")
-        draw = None if draw is None else _whole(draw, "draw")
+        draw = None if draw is None else whole_number(draw, "draw")
         if not 1 <= horizon <= MOST_STEPS:
             raise UserError(f"a dream is 1 to {MOST_STEPS} steps long, not {horizon}")
         if draw is not None and not 0 <= draw < _MOST_DRAWS:
@@ -61,7 +61,12 @@ class DreamWish:
         return cls(step=step, horizon=horizon, actions=actions, draw=draw)
 
 
-def _whole(value: Any, name: str) -> int:
+def whole_number(value: Any, name: str) -> int:
+    """Return a whole number that a browser sent.
+
+    Raises:
+        UserError: It is none.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise UserError(f"{name} is a whole number, not {value!r}")
     if value != int(value):

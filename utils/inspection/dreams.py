@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -12,7 +10,7 @@ from torch import Tensor
 
 from utils.errors import UserError
 from utils.inspection.actions import as_policy_action
-from utils.inspection.dream_replay import replay_record
+from utils.inspection.dream_replay import Shelf, replay_record
 from utils.inspection.dream_sheets import as_sheet
 from utils.inspection.dream_wish import DreamWish
 from utils.inspection.observations import ObservationReader
@@ -39,8 +37,6 @@ from utils.world_models.observation_parts import Observation
 CONTEXT = 5
 """Pictures before the step that a dream begins at."""
 MOST_NUMBERS = 256
-_MOST_KEPT = 4
-Kept = TypeVar("Kept")
 
 
 class _Seen(NamedTuple):
@@ -75,8 +71,8 @@ class DreamRoom:
         known = type(config).model_fields
         is_discounted = "discounted_end" in known and config.discounted_end
         self._goes_on_goal = float(config.gamma) if is_discounted else 1.0
-        self._observations: OrderedDict[str, Observation] = OrderedDict()
-        self._seen: OrderedDict[tuple[str, int | None], _Seen] = OrderedDict()
+        self._observations: Shelf[Observation] = Shelf()
+        self._seen: Shelf[_Seen] = Shelf()
 
     @torch.inference_mode()
     def answer(self, record: EpisodeRecord, policy: Belief, wish: DreamWish) -> dict[str, Any]:
@@ -121,8 +117,7 @@ class DreamRoom:
 
     def _observe(self, record: EpisodeRecord) -> Observation:
         """Return all observations of an episode, (T + 1, ...)."""
-        return _keep(
-            self._observations,
+        return self._observations.get(
             record.request.folder,
             lambda: replay_record(self._env, record, self._reader, self._progress),
         )
@@ -137,7 +132,7 @@ class DreamRoom:
             beliefs = observe_episode(model, observation, action, generator=generator)
             return _Seen(beliefs, read_states(model, beliefs.state, has_pictures=False))
 
-        return _keep(self._seen, (record.request.folder, draw), make)
+        return self._seen.get((record.request.folder, draw), make)
 
     def _choice(
         self,
@@ -274,16 +269,6 @@ def _encode(policy: Belief, env: InProcessVectorEnv, record: EpisodeRecord) -> T
     space = env.single_action_space
     rows = [as_policy_action(action, space) for action in record.traces["action"]]
     return policy.code.encode(policy.code.from_env(torch.from_numpy(np.stack(rows))))
-
-
-def _keep(kept: OrderedDict[Any, Kept], key: Any, make: Callable[[], Kept]) -> Kept:
-    """Return what was made for a key, now or before; the oldest is dropped for it."""
-    if key not in kept:
-        kept[key] = make()
-        if len(kept) > _MOST_KEPT:
-            kept.popitem(last=False)
-    kept.move_to_end(key)
-    return kept[key]
 
 
 def _rows(observation: Observation, first: int, stop: int) -> Observation:

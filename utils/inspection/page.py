@@ -15,7 +15,8 @@ from utils.inspection.turns import Turns
 
 STATIC_PATH = "/inspector"
 HEAD = "".join(
-    f"<link rel='stylesheet' href='{STATIC_PATH}/{name}.css'>" for name in ("inspector", "dream")
+    f"<link rel='stylesheet' href='{STATIC_PATH}/{name}.css'>"
+    for name in ("inspector", "dream", "plan")
 )
 _NOBODY = ""
 _LOAD = "import('%s/%s.js').then((module) => module.start({element, props, watch, server}))"
@@ -107,6 +108,9 @@ class _Page:
         def dream(question: Any) -> dict[str, Any]:
             return desk.dream(question)
 
+        def plan(question: Any) -> dict[str, Any]:
+            return desk.plan(question)
+
         def progress(_: Any) -> dict[str, Any]:
             return desk.progress()
 
@@ -119,7 +123,7 @@ class _Page:
                 self._build_choices()
             with gr.Column(elem_id="looking", scale=3, min_width=340):
                 with gr.Tab("Episode", elem_id="episode-tab"):
-                    self.player = _mount("player", [what_if, dream, progress, stop])
+                    self.player = _mount("player", [what_if, dream, plan, progress, stop])
                 with gr.Tab("Training curves", elem_id="curves-tab"):
                     self.curves = _mount("curves")
 

@@ -21,6 +21,7 @@ def player_value(
     run_id: str,
     media: MediaShelf,
     dreams: dict[str, Any] | None = None,
+    plans: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the value of the player.
 
@@ -30,6 +31,7 @@ def player_value(
         run_id: The run that they belong to.
         media: Serves their films.
         dreams: What can be dreamt in that run; None where its agent has no world model.
+        plans: What plans there are in that run; None where its agent does not plan.
     """
     assert len(episodes) == len(names), (len(episodes), names)
     first = episodes[0].record
@@ -40,6 +42,7 @@ def player_value(
         "actions": first.actions,
         "observation": first.observation,
         "dreams": dreams,
+        "plans": plans,
         "branch_step": None if branch is None else branch.step,
         "episodes": [
             _episode(episode, name, media) for episode, name in zip(episodes, names, strict=True)

@@ -19,6 +19,8 @@ from utils.inspection.advantages import learner_view
 from utils.inspection.dream_wish import DreamWish
 from utils.inspection.dreams import DreamRoom
 from utils.inspection.observations import ObservationReader
+from utils.inspection.plan_wish import PlanWish, plan_options
+from utils.inspection.plans import PlanRoom
 from utils.inspection.progress import Progress
 from utils.inspection.record import Branch, EpisodeRecord, EpisodeRequest
 from utils.inspection.recording import EpisodeRecorder, Recorded, Script
@@ -38,6 +40,7 @@ from utils.playback.environment import (
     render_modes,
 )
 from utils.policies import Policy
+from utils.policies.plan_trace import Planner
 from utils.policies.world_model_policy import Belief
 from utils.run import Run
 from utils.vector_envs import InProcessVectorEnv
@@ -131,6 +134,10 @@ class Studio:
         """Return what a world model makes of an episode, and a dream; see `DreamRoom.answer`."""
         return self._stage_of(run, config).dream(episode.record, wish)
 
+    def plan(self, run: Run, config: Any, episode: StoredEpisode, wish: PlanWish) -> dict[str, Any]:
+        """Return how an action of an episode was planned; see `PlanRoom.answer`."""
+        return self._stage_of(run, config).plan(episode.record, wish)
+
     def close(self) -> None:
         """Close the environment."""
         stage, self._stage = self._stage, None
@@ -153,6 +160,7 @@ class _Stage:
         self.run = run
         self.config = config
         self._dreams: DreamRoom | None = None
+        self._plans: PlanRoom | None = None
         self._load_policy = load_policy
         self._policies: dict[str, LoadedPolicy] = {}
         torch.set_num_threads(config.torch_threads)
@@ -188,6 +196,7 @@ class _Stage:
                 self.config,
                 timesteps=loaded.counters.timesteps,
                 reward_factor=loaded.reward_factor,
+                own_discount=_own_discount(loaded.policy),
             ),
         )
         script = None if original is None else self._script(request, original)
@@ -223,6 +232,17 @@ class _Stage:
         assert isinstance(policy, Belief), type(policy)
         self._progress.begin(f"Playing seed {record.request.seed} again")
         return self._dreams.answer(record, policy, wish)
+
+    def plan(self, record: EpisodeRecord, wish: PlanWish) -> dict[str, Any]:
+        """Tell how an action of an episode that was recorded was planned."""
+        if plan_options(self.config) is None:
+            raise UserError(f"{self.config.algo_id} does not plan: it chooses at once")
+        if self._plans is None:
+            self._plans = PlanRoom(self.env, reader=self._reader, progress=self._progress)
+        policy = self._policy(record.request).policy
+        assert isinstance(policy, Planner), type(policy)
+        self._progress.begin(f"Planning seed {record.request.seed} again")
+        return self._plans.answer(record, policy, wish)
 
     def _policy(self, request: EpisodeRequest) -> LoadedPolicy:
         key = f"{request.checkpoint}-{request.fingerprint}"
@@ -300,6 +320,12 @@ def _build_env(config: Any) -> tuple[InProcessVectorEnv, list[str]]:
         env.close()
         raise
     return env, []
+
+
+def _own_discount(policy: Policy) -> float | None:
+    """Return the discount that a policy carries with it; None for most, which do not plan."""
+    discount = getattr(policy, "discount", None)
+    return float(discount) if isinstance(discount, torch.Tensor) else None
 
 
 def _action_meanings(env: InProcessVectorEnv) -> list[str]:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from utils.planning.plan import Bounds, Evaluate, Plan, draw_candidates, pick_candidates
+from utils.planning.plan import (
+    Bounds,
+    Evaluate,
+    Plan,
+    Stage,
+    Watch,
+    draw_candidates,
+    pick_candidates,
+)
 
 _LEAST_VARIANCE = 1e-6
 
@@ -50,7 +58,13 @@ def plan_by_elites(
 
 
 def follow_elites(
-    evaluate: Evaluate, plan: Plan, noise: Tensor, bounds: Bounds, *, n_elites: int
+    evaluate: Evaluate,
+    plan: Plan,
+    noise: Tensor,
+    bounds: Bounds,
+    *,
+    n_elites: int,
+    watch: Watch | None = None,
 ) -> tuple[Plan, Tensor]:
     """Make one iteration: mean and deviation of the candidates with the highest returns.
 
@@ -63,6 +77,7 @@ def follow_elites(
         noise: (H, N, K, A) of a standard normal distribution.
         bounds: Of actions.
         n_elites: How many candidates count, 1 to K.
+        watch: Is told how it went; None where nobody looks.
 
     Returns:
         The next plan, and the mean return of the elites (N,).
@@ -76,4 +91,11 @@ def follow_elites(
     best = returns.topk(n_elites, dim=1, sorted=False)
     elites = pick_candidates(candidates, best.indices)
     variance, mean = torch.var_mean(elites, dim=2, correction=0)
-    return Plan(mean, (variance + _LEAST_VARIANCE).sqrt()), best.values.mean(dim=1)
+    found = Plan(mean, (variance + _LEAST_VARIANCE).sqrt())
+    if watch is not None:
+        values, order = best.values.sort(dim=1, descending=True)
+        scores = torch.full_like(values, 1.0 / n_elites)
+        chosen = pick_candidates(elites, order)
+        index = best.indices.gather(1, order)
+        watch(Stage(returns, chosen, index, values, scores, found.mean, found.std))
+    return found, best.values.mean(dim=1)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from utils.planning.plan import Evaluate, pick_candidates
+from utils.planning.plan import Evaluate, Stage, Watch, pick_candidates
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,6 +104,7 @@ def plan(
     noise: PlanNoise,
     min_std: Tensor | float,
     settings: PathIntegralSettings,
+    watch: Watch | None = None,
 ) -> Planned:
     """Search for the sequences of actions in [-1, 1] that are worth most.
 
@@ -123,6 +124,7 @@ def plan(
         noise: See `draw_plan_noise`.
         min_std: Least deviation, a number or ().
         settings: Of the planner.
+        watch: Is told of every iteration; None where nobody looks.
     """
     n, n_elites = mean.shape[1], settings.n_elites
     assert len(mean) == settings.horizon, (mean.shape, settings)
@@ -145,6 +147,8 @@ def plan(
         spread = (weight * (elites - middle).square()).sum(dim=2, keepdim=True).sqrt()
         std = torch.maximum(spread, floor).clamp_max(settings.max_std)
         mean = torch.lerp(middle, mean, settings.momentum) if settings.momentum else middle
+        if watch is not None:
+            watch(Stage(worth, elites, best, values, scores, mean.squeeze(2), std.squeeze(2)))
     action = _carry_out(elites[0], scores, std[0].squeeze(1), noise)
     return Planned(action, mean.squeeze(2), std.squeeze(2), elites, values, scores)
 

@@ -16,6 +16,29 @@ Evaluate = Callable[[Tensor], Tensor]
 """Sequences of actions (H, N, K, A) -> the return that each promises, (N, K)."""
 
 
+class Stage(NamedTuple):
+    """One iteration of a planner, for whoever looks on."""
+
+    worth: Tensor
+    """(N, K) what all candidates are worth."""
+    elites: Tensor
+    """(H, N, E, A) the best of them, the best one first."""
+    index: Tensor
+    """(N, E) int64 which candidates these are; those that were given come first, 0 to P - 1."""
+    values: Tensor
+    """(N, E) what they are worth."""
+    scores: Tensor
+    """(N, E) their weights, which sum up to 1."""
+    mean: Tensor
+    """(H, N, A) of the distribution that they make."""
+    std: Tensor
+    """(H, N, A)"""
+
+
+Watch = Callable[[Stage], None]
+"""Is told of every iteration of a planner."""
+
+
 class Bounds(NamedTuple):
     """Lowest and highest action."""
 

@@ -16,7 +16,9 @@ from utils.planning.mppi import (
     plan,
     shift,
 )
+from utils.planning.plan import Stage, Watch
 from utils.policies.actor_critic import Observation, PolicyStep
+from utils.policies.plan_trace import Foreseen, PlanTrace
 from utils.world_models.actions import ActionCode
 from utils.world_models.latent_dynamics import LatentDynamics
 
@@ -115,6 +117,7 @@ class LatentPlanningPolicy(nn.Module):
         deterministic: bool,
         mask: Tensor | None,
         state: Tensor | None,
+        watch: Watch | None = None,
     ) -> tuple[Tensor, Tensor, Planned]:
         """Return actions (B, A), what is remembered (H, B, A), and the plans; see `act`."""
         assert mask is None, "plans know no masks"
@@ -123,11 +126,17 @@ class LatentPlanningPolicy(nn.Module):
             noise, proposed = PlanNoise(self.still_candidates), self.still_proposals
         else:
             noise, proposed = self.draw_noise(len(state), generator, state.device, explores=True)
-        planned = self.plan_with(observation, state, noise, proposed)
+        planned = self.plan_with(observation, state, noise, proposed, watch=watch)
         return planned.action, planned.mean, planned
 
     def plan_with(
-        self, observation: Observation, state: Tensor, noise: PlanNoise, proposed: Tensor
+        self,
+        observation: Observation,
+        state: Tensor,
+        noise: PlanNoise,
+        proposed: Tensor,
+        *,
+        watch: Watch | None = None,
     ) -> Planned:
         """Plan for observations (B, ...) with given noise.
 
@@ -136,6 +145,7 @@ class LatentPlanningPolicy(nn.Module):
             state: (B, H A) what is remembered.
             noise: Of the plans.
             proposed: (H, B or 1, P, A) of what the prior proposes.
+            watch: Is told of every iteration.
         """
         latent = self.model.encoder(observation, n_leading=1)
         mean = state.unflatten(1, (self.settings.horizon, -1)).transpose(0, 1)
@@ -146,6 +156,7 @@ class LatentPlanningPolicy(nn.Module):
             noise=noise,
             min_std=self.min_std,
             settings=self.settings,
+            watch=watch,
         )
 
     def propose(self, latent: Tensor, noise: Tensor) -> Tensor:
@@ -173,6 +184,11 @@ class LatentPlanningPolicy(nn.Module):
             latent: (B, L) where they begin.
             actions: (H, B, K, A) in [-1, 1].
         """
+        foreseen = self.foresee(latent, actions)
+        return (foreseen.weight * foreseen.worth).sum(dim=0)
+
+    def foresee(self, latent: Tensor, actions: Tensor) -> Foreseen:
+        """Return what the terms of `returns_of` are, (H + 1, B, K) each."""
         model = self.model
         states = model.roll_out(latent.unsqueeze(1).expand(-1, actions.shape[2], -1), actions)
         pairs = torch.cat([states[:-1], actions], dim=-1)
@@ -184,7 +200,7 @@ class LatentPlanningPolicy(nn.Module):
         if model.end is not None:
             goes_on = (~model.has_ended(states[1:])).float().cumprod(dim=0)
             weight = weight * torch.cat([torch.ones_like(goes_on[:1]), goes_on])
-        return (weight * worth).sum(dim=0)
+        return Foreseen(worth, weight)
 
     def value_of(self, latent: Tensor) -> Tensor:
         """Return what the critics say of the prior's likeliest action, (...)."""
@@ -239,6 +255,37 @@ class LatentPlanningPolicy(nn.Module):
             "plan_std": planned.std[0],
             "value": (planned.scores * planned.values).sum(dim=1),
         }
+
+    @torch.no_grad()
+    def trace_plan(
+        self,
+        observation: Observation,
+        *,
+        generator: torch.Generator | None,
+        deterministic: bool,
+        state: Tensor,
+    ) -> PlanTrace:
+        """Plan as `act` does and tell how; see `Planner`."""
+        stages: list[Stage] = []
+        drawn, mean, planned = self.choose(
+            observation,
+            generator=generator,
+            deterministic=deterministic,
+            mask=None,
+            state=state,
+            watch=stages.append,
+        )
+        sequence = planned.elites[:, :, 0]
+        latent = self.model.encoder(observation, n_leading=1)
+        foreseen = self.foresee(latent, sequence.unsqueeze(2))
+        return PlanTrace(
+            drawn,
+            self.join(mean, drawn),
+            stages,
+            sequence,
+            Foreseen(foreseen.worth[..., 0], foreseen.weight.expand_as(foreseen.worth)[..., 0]),
+            self.n_proposals,
+        )
 
     def export_outputs(
         self, observation: Observation, *, mask: Tensor | None = None, state: Tensor | None = None

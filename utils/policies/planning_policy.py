@@ -10,7 +10,9 @@ from typing_extensions import override
 
 from utils.planning import Bounds, Plan, first_plan
 from utils.planning.cem import follow_elites
+from utils.planning.plan import Stage, Watch
 from utils.policies.actor_critic import Observation, PolicyStep
+from utils.policies.plan_trace import Foreseen, PlanTrace
 from utils.policies.world_model_policy import Belief
 from utils.world_models import State, WorldModel
 from utils.world_models.actions import ActionCode
@@ -76,6 +78,21 @@ class PlanningPolicy(Belief):
 
         Deterministic means the likeliest latents, and the same candidates at every step.
         """
+        belief, plan = self._believe_and_plan(
+            observation, generator=generator, deterministic=deterministic, mask=mask, state=state
+        )
+        return plan.action, belief, self.returns_of(belief, plan.mean.unsqueeze(2))[:, 0]
+
+    def _believe_and_plan(
+        self,
+        observation: Observation,
+        *,
+        generator: torch.Generator | None,
+        deterministic: bool,
+        mask: Tensor | None,
+        state: Tensor | None,
+        watch: Watch | None = None,
+    ) -> tuple[State, Plan]:
         assert mask is None, "a world model knows no masks"
         assert state is not None, "a policy with a memory needs its state"
         if not deterministic and generator is None:
@@ -83,8 +100,7 @@ class PlanningPolicy(Belief):
         draws = None if deterministic else generator
         noise = None if draws is None else self.latent_noise(len(state), draws)
         belief = self.take_in(observation, state, noise)
-        plan = self.plan(belief, draws)
-        return plan.action, belief, self.returns_of(belief, plan.mean.unsqueeze(2))[:, 0]
+        return belief, self.plan(belief, draws, watch=watch)
 
     @override
     def choose_in_dreams(self, generator: torch.Generator | None) -> Choose:
@@ -95,7 +111,9 @@ class PlanningPolicy(Belief):
 
         return choose
 
-    def plan(self, belief: State, generator: torch.Generator | None) -> Plan:
+    def plan(
+        self, belief: State, generator: torch.Generator | None, *, watch: Watch | None = None
+    ) -> Plan:
         """Plan from what is believed, (B, ...).
 
         All rows have the same noise, so that no plan depends on how many others there are.
@@ -104,6 +122,7 @@ class PlanningPolicy(Belief):
             belief: Where the plans begin.
             generator: Draws the candidates and what the dreams of them lead to; None for the same
                 candidates every time and the likeliest dreams.
+            watch: Is told of every iteration.
         """
         settings, n = self.settings, belief.deter.shape[0]  # len() would fix it in an export
         limit = torch.ones(self.code.width, device=belief.deter.device)
@@ -121,6 +140,7 @@ class PlanningPolicy(Belief):
                 drawn.expand(-1, n, -1, -1),
                 bounds,
                 n_elites=settings.n_elites,
+                watch=watch,
             )
         return plan
 
@@ -142,6 +162,16 @@ class PlanningPolicy(Belief):
             actions: (H, B, K, A) in [-1, 1].
             generator: Draws the latents; None for the likeliest.
         """
+        worth, weight = self.foresee(belief, actions, generator=generator)
+        total = torch.zeros_like(worth[0])
+        for paid, factor in zip(worth.unbind(0), weight.unbind(0), strict=True):
+            total = total + factor * paid
+        return total
+
+    def foresee(
+        self, belief: State, actions: Tensor, *, generator: torch.Generator | None = None
+    ) -> Foreseen:
+        """Return what the terms of `returns_of` are, (H, B, K) each."""
         model, (n_rows, n_candidates) = self.world_model, actions.shape[1:3]
         n_dreams = n_rows * n_candidates
         state = State(*(part.repeat_interleave(n_candidates, dim=0) for part in belief))
@@ -155,10 +185,11 @@ class PlanningPolicy(Belief):
         goes_on = torch.full_like(reward, self.settings.gamma)
         if model.goes_on is not None:
             goes_on = goes_on * model.goes_on.probability(model.goes_on(reached))
-        total, weight = torch.zeros_like(reward[0]), torch.ones_like(reward[0])
-        for paid, factor in zip(reward.unbind(0), goes_on.unbind(0), strict=True):
-            total, weight = total + weight * paid, weight * factor
-        return total.view(n_rows, n_candidates)
+        weights = [torch.ones_like(reward[0])]
+        for factor in goes_on[:-1]:
+            weights.append(weights[-1] * factor)
+        shape = (-1, n_rows, n_candidates)
+        return Foreseen(reward.view(shape), torch.stack(weights).view(shape))
 
     def act(
         self,
@@ -188,6 +219,35 @@ class PlanningPolicy(Belief):
             observation, generator=None, deterministic=True, mask=mask, state=state
         )
         return {"action_planned": drawn, "value": value}
+
+    @torch.no_grad()
+    def trace_plan(
+        self,
+        observation: Observation,
+        *,
+        generator: torch.Generator | None,
+        deterministic: bool,
+        state: Tensor,
+    ) -> PlanTrace:
+        """Plan as `act` does and tell how; see `Planner`."""
+        stages: list[Stage] = []
+        belief, plan = self._believe_and_plan(
+            observation,
+            generator=generator,
+            deterministic=deterministic,
+            mask=None,
+            state=state,
+            watch=stages.append,
+        )
+        foreseen = self.foresee(belief, plan.mean.unsqueeze(2))
+        return PlanTrace(
+            plan.action,
+            self.join(belief, self.code.encode(plan.action)),
+            stages,
+            plan.mean,
+            Foreseen(foreseen.worth[..., 0], foreseen.weight[..., 0]),
+            n_proposals=0,
+        )
 
     def export_outputs(
         self, observation: Observation, *, mask: Tensor | None = None, state: Tensor | None = None

@@ -249,3 +249,15 @@ def test_a_dream_is_told_and_what_cannot_be_dreamt_in_one_line(open_desk):
     gone = request | {"branch": {"step": 1, "action": [0]}}
     assert "no longer there" in desk.dream(question | {"request": gone})["error"]
     assert "error" in desk.dream("nonsense")
+
+
+def test_a_plan_of_an_agent_that_chooses_at_once_is_refused_in_one_line(open_desk):
+    desk, (run,) = open_desk()
+    value = desk.show(run.id, "epoch=00", None, seed=4, mode="greedy")
+    assert value["plans"] is None
+    question = {"run": run.id, "request": value["episodes"][0]["request"], "step": 1}
+    assert desk.plan(question) == {"error": "ppo does not plan: it chooses at once"}
+    for asked in (question | {"step": "x"}, question | {"run": "../x"}, "nonsense"):
+        (key,) = (answer := desk.plan(asked))
+        assert key == "error"
+        assert len(answer["error"].splitlines()) == 1

@@ -28,7 +28,8 @@ function indexAt(xs, position) {
 /**
  * One chart: a heading with the values at the cursor, and lines.
  *
- * lines: [{ name, values, xs?, colour, dash?, band? }], xs are 0, 1, 2, ... where left out.
+ * lines: [{ name, values, xs?, colour, dash?, band?, isFaint? }], xs are 0, 1, 2, ... where left
+ *   out; faint lines stand behind the others and have no value in the heading.
  * options: title, hint, domain [x0, x1], range [y0, y1] (else of the values), mark (an x),
  *   marks [{ x, name }], onPick(x), follows (the cursor is where the pointer is), height.
  */
@@ -42,6 +43,7 @@ export class LineChart {
     head.append(make("b", "", options.title));
     if (options.hint) head.title = options.hint;
     this.readings = lines.map((line) => {
+      if (line.isFaint) return null;
       const item = make("span", "chart-key");
       const swatch = make("i");
       swatch.style.background = line.colour;
@@ -100,6 +102,7 @@ export class LineChart {
   setCursor(position) {
     this.cursor = position;
     this.lines.forEach((line, i) => {
+      if (line.isFaint) return;
       const text = format(this.valueAt(line, position));
       if (this.readings[i].textContent !== text) this.readings[i].textContent = text;
     });
@@ -198,6 +201,7 @@ export class LineChart {
       g.globalAlpha = 1;
     }
     g.strokeStyle = line.colour;
+    g.globalAlpha = line.isFaint ? 0.25 : 1;
     const [x0, x1] = this.options.domain;
     const isDense = !xs && x1 - x0 > this.canvas.clientWidth / 3;
     g.lineWidth = isDense ? 0.8 : 1.6;
@@ -208,6 +212,7 @@ export class LineChart {
     this.trace(g, line.values, x);
     g.stroke();
     g.setLineDash([]);
+    g.globalAlpha = 1;
     if (line.values.length === 1 && Number.isFinite(line.values[0])) {
       this.dot(g, x(0), this.toY(line.values[0]), line.colour);
     }
@@ -266,6 +271,7 @@ export class LineChart {
     g.lineTo(x, this.canvas.clientHeight - PAD.bottom + 2);
     g.stroke();
     for (const line of this.lines) {
+      if (line.isFaint) continue;
       const y = this.valueAt(line, this.cursor);
       if (Number.isFinite(y)) this.dot(g, x, this.toY(y), line.colour);
     }

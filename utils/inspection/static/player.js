@@ -2,6 +2,7 @@
 
 import { LineChart, inks } from "./charts.js";
 import { DreamPanel } from "./dream.js";
+import { PlanPanel } from "./plan.js";
 import { Message, Waiting } from "./notices.js";
 import { decode, make, rangeOf } from "./numbers.js";
 import { WhatIfPanel, actionText, choiceNames } from "./panels.js";
@@ -57,7 +58,9 @@ export function start({ element, props, watch, server }) {
       return answer;
     };
     const back = value === chosen ? null : (at) => show(chosen, at);
-    player = new Player(mount, value, { ask, dream: server.dream, back, step });
+    player = new Player(mount, value, {
+      ask, dream: server.dream, plan: server.plan, back, step,
+    });
     mount.player = player;
   };
   watch("value", () => receive(props.value));
@@ -95,7 +98,7 @@ function sumBefore(reward) {
 }
 
 class Player {
-  constructor(mount, value, { ask, dream, back, step }) {
+  constructor(mount, value, { ask, dream, plan, back, step }) {
     this.value = prepare(value);
     this.ask = ask;
     this.step = step;
@@ -108,6 +111,12 @@ class Player {
     this.root.classList.toggle("two", episodes.length > 1);
     this.buildScreens(back);
     this.buildBar();
+    if (this.value.plans) {
+      this.plans = new PlanPanel(this.root, this.value, episodes, {
+        ask: plan,
+        seek: (x) => this.seek(x),
+      });
+    }
     if (this.value.dreams) {
       this.dreams = new DreamPanel(this.root, this.value, episodes, {
         ask: dream,
@@ -243,6 +252,7 @@ class Player {
       chart.setDomain(domain);
       chart.setCursor(this.step);
     }
+    this.plans?.update(this.step, this.isPlaying);
     this.dreams?.update(this.step, domain);
     if (!this.isPlaying) this.whatIf.update(Math.min(this.step, this.screens[0].lastState + 1));
   }
@@ -432,6 +442,7 @@ class Player {
     this.isGone = true;
     this.pause();
     this.charts.forEach((chart) => chart.destroy());
+    this.plans?.destroy();
     this.dreams?.destroy();
     this.screens.forEach((screen) => screen.destroy());
     this.root.remove();
