@@ -35,16 +35,25 @@ def write_best_config(
     Raises:
         StorageError: The folder cannot be written.
     """
-    config = load_config(spec.config_id, spec.train_args.overrides, sweep=settings)
-    variant = f"{config.config_id.rpartition(':')[2]}_{spec.name}"
+    config = load_config(spec.config_id, spec.lasting, sweep=settings)
     path = folder / f"{config.env_id.replace('/', '-')}.yaml"
+    folder.mkdir(parents=True, exist_ok=True)
+    write_bytes(path, best_config_text(spec, settings, comment=comment).encode())
+    return path, f"{path}:{_variant(spec, config)}"
+
+
+def best_config_text(spec: SweepSpec, settings: Mapping[str, Any], *, comment: str) -> str:
+    """Return the text of a config file whose one variant has the settings; see the above."""
+    config = load_config(spec.config_id, spec.lasting, sweep=settings)
     base, chosen = _written_settings(config)
     chosen["description"] = comment
     body = yaml.safe_dump({"_base": base}, sort_keys=False, allow_unicode=True)
-    body += "\n" + yaml.safe_dump({variant: chosen}, sort_keys=False, default_flow_style=None)
-    folder.mkdir(parents=True, exist_ok=True)
-    write_bytes(path, body.encode())
-    return path, f"{path}:{variant}"
+    variant = {_variant(spec, config): chosen}
+    return body + "\n" + yaml.safe_dump(variant, sort_keys=False, default_flow_style=None)
+
+
+def _variant(spec: SweepSpec, config: Config) -> str:
+    return f"{config.config_id.rpartition(':')[2]}_{spec.name}"
 
 
 def _written_settings(config: Config) -> tuple[dict[str, Any], dict[str, Any]]:

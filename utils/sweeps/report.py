@@ -93,7 +93,7 @@ def write_page(study: SweepStudy, folder: Path, *, best_id: str | None) -> Path:
     spec = study.spec
     header, rows = trial_rows(study)
     parts = [
-        f"# Sweep {spec.name} of {spec.config_id}",
+        f"# {spec.title} of {spec.config_id}",
         f"{spec.method}, {spec.metric.goal} `{spec.metric.name}`: "
         f"{describe_counts(study.counts())}.",
         _best_part(study, best_id),
@@ -103,7 +103,7 @@ def write_page(study: SweepStudy, folder: Path, *, best_id: str | None) -> Path:
         content = io.BytesIO()
         figure.savefig(content, dpi=110)
         write_bytes(folder / _PICTURE_NAME, content.getvalue(), sync=False)
-        parts.append(f"![Value of each trial, and by each parameter]({_PICTURE_NAME})")
+        parts.append(f"![Value of each trial, and by each parameter; what matters]({_PICTURE_NAME})")
     parts += [_importance_part(study), "## Trials", markdown_table(header, rows)]
     if lines := failures(study):
         parts += ["## Failures", "\n".join(f"- {line}" for line in lines)]
@@ -147,16 +147,30 @@ def draw_sweep(study: SweepStudy) -> Any:
     from matplotlib.figure import Figure
 
     names = study.spec.varying
-    n_columns = min(3, 1 + len(names))
-    n_rows = -(-(1 + len(names)) // n_columns)
+    weights = study.importances()
+    n_axes = 1 + len(names) + (weights is not None)
+    n_columns = min(3, n_axes)
+    n_rows = -(-n_axes // n_columns)
     figure = Figure(figsize=(4.2 * n_columns, 3.2 * n_rows), layout="constrained")
     axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
     _draw_history(axes[0], study, done)
     for axis, name in zip(axes[1:], names, strict=False):
         _draw_slice(axis, name, done, study.spec)
-    for axis in axes[1 + len(names) :]:
+    if weights is not None:
+        _draw_importances(axes[1 + len(names)], weights)
+    for axis in axes[n_axes:]:
         axis.set_axis_off()
     return figure
+
+
+def _draw_importances(axis: Any, weights: dict[str, float]) -> None:
+    """Draw a bar for each parameter, the one that matters most on top."""
+    names = list(weights)[::-1]
+    axis.barh(names, [weights[name] for name in names], color="tab:green")
+    axis.set(title="what matters", xlabel="share of what parts the best quarter from the rest")
+    axis.xaxis.label.set_fontsize(8)
+    axis.tick_params(axis="y", labelsize=8)
+    axis.grid(axis="x", alpha=0.25)
 
 
 def _draw_history(axis: Any, study: SweepStudy, done: Sequence[Any]) -> None:

@@ -6,8 +6,10 @@ import shlex
 import sys
 from pathlib import Path
 
+from optuna.trial import FrozenTrial
+
 from utils.errors import ConfigError, RunFailedError
-from utils.sweeps.best import write_best_config
+from utils.sweeps.best import best_config_text, write_best_config
 from utils.sweeps.cli import SweepArgs
 from utils.sweeps.local import DEFAULT_TRIALS, LocalSweep
 from utils.sweeps.report import describe_sweep, write_page
@@ -27,7 +29,7 @@ def run_session(spec: SweepSpec, args: SweepArgs) -> int:
     """
     folder = args.folder or Path("runs") / "sweeps" / spec.name
     if args.is_report_only and not (folder / "journal.log").exists():
-        raise ConfigError(f"--report: there is no sweep in '{folder}' yet")
+        raise ConfigError(f"--report: there is nothing in '{folder}' yet")
     study = SweepStudy(spec, folder, seed=args.seed, n_seeds=args.n_seeds or 1)
     if args.is_report_only:
         print(_finish(study, folder))
@@ -53,16 +55,31 @@ def run_session(spec: SweepSpec, args: SweepArgs) -> int:
     return 0
 
 
+def best_as_yaml(spec: SweepSpec, folder: Path, *, n_seeds: int) -> str:
+    """Return the best trial so far as the text of a config file.
+
+    Raises:
+        ConfigError: The folder holds no study, another one, or none with a complete trial.
+    """
+    if not (folder / "journal.log").exists():
+        raise ConfigError(f"--best: there is nothing in '{folder}' yet")
+    best = SweepStudy(spec, folder, seed=0, n_seeds=n_seeds).best
+    if best is None:
+        raise ConfigError(f"--best: no trial in '{folder}' is complete yet")
+    return best_config_text(spec, best.user_attrs[SETTINGS], comment=_describe(spec, best))
+
+
+def _describe(spec: SweepSpec, best: FrozenTrial) -> str:
+    return f"Trial {best.number} of {spec.name}: {spec.metric.name} {best.value:.4g}"
+
+
 def _finish(study: SweepStudy, folder: Path) -> str:
     """Write page and best config; return what is shown."""
     best, best_id = study.best, None
     lines = [describe_sweep(study)]
     if best is not None:
-        metric = study.spec.metric
-        comment = f"Trial {best.number} of {study.spec.name}: {metric.name} {best.value:.4g}"
-        _, best_id = write_best_config(
-            study.spec, best.user_attrs[SETTINGS], folder / "best", comment=comment
-        )
+        settings, comment = best.user_attrs[SETTINGS], _describe(study.spec, best)
+        _, best_id = write_best_config(study.spec, settings, folder / "best", comment=comment)
         lines.append(f"best: trial {best.number}; train it with: python train.py {best_id}")
     page = write_page(study, folder, best_id=best_id)
     return "\n".join([*lines, f"page: {page}"])

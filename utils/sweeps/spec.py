@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from utils.config.cli import TrainArgs, parse_train_args
+from utils.config.overrides import Override
 from utils.config.problems import did_you_mean
 from utils.config.yaml_reader import KeyPath, YamlDocument, read_yaml
 from utils.errors import ConfigError, UserError
@@ -70,7 +71,11 @@ class EarlyTerminate:
 class SweepSpec:
     """A sweep as its file says."""
 
+    name: str
+    title: str
+    """How reports name it."""
     path: Path
+    """The file of the parameters."""
     content: dict[str, Any]
     """The file as it stands, for W&B."""
     method: str
@@ -83,11 +88,8 @@ class SweepSpec:
     """What the command asks of train.py beside the parameters."""
     arguments: tuple[str, ...]
     """The arguments of train.py, without those that only W&B's agent fills in."""
-
-    @property
-    def name(self) -> str:
-        """Name of the sweep: that of its file."""
-        return self.path.stem
+    lasting: tuple[Override, ...]
+    """What of the command belongs to the settings that were found, and not to the trials alone."""
 
     @property
     def config_id(self) -> str:
@@ -113,9 +115,21 @@ def read_sweep(path: Path | str) -> SweepSpec:
     Raises:
         ConfigError: Anything is wrong with it; one line per problem, with its place.
     """
-    document = read_yaml(Path(path))
+    return read_sweep_document(read_yaml(Path(path)), path=Path(path))
+
+
+def read_sweep_document(document: YamlDocument, *, path: Path) -> SweepSpec:
+    """Read a sweep that lies in memory.
+
+    Args:
+        document: Its content, and the lines that messages name.
+        path: The file that it came from; its name is that of the sweep.
+
+    Raises:
+        ConfigError: Anything is wrong with it; one line per problem, with its place.
+    """
     reader = _Reader(document)
-    spec = reader.read(Path(path))
+    spec = reader.read(path)
     if reader.problems or spec is None:
         raise ConfigError("\n".join(reader.problems))
     return spec
@@ -151,6 +165,8 @@ class _Reader:
             return None
         self._check_set_twice(parameters, train_args)
         return SweepSpec(
+            name=path.stem,
+            title=f"Sweep {path.stem}",
             path=path,
             content=dict(self._data),
             method=method,
@@ -160,6 +176,7 @@ class _Reader:
             run_cap=cap,
             train_args=train_args,
             arguments=tuple(arguments),
+            lasting=train_args.overrides,
         )
 
     def _add(self, path: KeyPath, message: str) -> None:

@@ -215,8 +215,15 @@ class TrialWork:
         return time.monotonic() - self.started
 
     def new_means(self) -> list[float]:
-        """Return the means over the seeds of those values that all of them have by now."""
-        columns = [training.read_values() for training in self.trainings]
+        """Return the means over the seeds of those values that all that were started have by now.
+
+        With fewer jobs than seeds the first ones speak for the others: a trial that lags behind
+        with them is stopped before the others are trained.
+        """
+        started = [training for training in self.trainings if training.process is not None]
+        columns = [training.read_values() for training in started]
+        if not columns:
+            return []
         n = min(map(len, columns))
         first = len(self.reported)
         return [sum(c[i] for c in columns) / len(columns) for i in range(first, n)]

@@ -32,14 +32,21 @@ def check_parameters(spec: SweepSpec, *, has_seeds: bool = False) -> None:
     problems: dict[str, None] = {}
     for name, parameter in spec.parameters.items():
         for value in parameter.probe():
-            problems |= dict.fromkeys(_problems_with(spec, name, value, draws))
+            problems |= dict.fromkeys(value_problems(spec, name, value, draws))
     if problems:
         where = spec.path
         raise ConfigError("\n".join(f"{where}: {line}" for line in problems))
 
 
-def _problems_with(spec: SweepSpec, name: str, value: Any, draws: random.Random) -> list[str]:
-    """Return what is wrong with a value, whatever the other parameters are."""
+def value_problems(spec: SweepSpec, name: str, value: Any, draws: random.Random) -> list[str]:
+    """Return what is wrong with a value, whatever the other parameters are.
+
+    Args:
+        spec: The sweep.
+        name: Dotted key of the parameter.
+        value: Its value.
+        draws: Chooses the values of the other parameters.
+    """
     common: list[str] | None = None
     for attempt in range(_COMPLETIONS):
         others = {
