@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
 
+from utils.jobs import sigterm_as_interrupt
 from utils.sweeps.study import RUNS, SECONDS, SweepStudy
 from utils.sweeps.trial import TrialWork
 
@@ -55,7 +53,7 @@ class LocalSweep:
         Raises:
             KeyboardInterrupt: The sweep was stopped; running trials will be done again.
         """
-        with _sigterm_as_interrupt():
+        with sigterm_as_interrupt():
             try:
                 while self._start(n_trials) or self._active:
                     time.sleep(_POLL_SECONDS)
@@ -159,18 +157,3 @@ def format_setting(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:.4g}" if isinstance(value, float) else str(value).replace(" ", "")
-
-
-@contextlib.contextmanager
-def _sigterm_as_interrupt() -> Iterator[None]:
-    """Let SIGTERM end the sweep as Ctrl-C does."""
-
-    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
-        del number, frame
-        raise KeyboardInterrupt
-
-    previous = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, previous)

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import math
-import os
-import shlex
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -18,6 +14,7 @@ from typing import Any
 
 from utils.config.yaml_reader import parse_value
 from utils.errors import ConfigError
+from utils.jobs import Job
 from utils.loggers.jsonl import read_jsonl
 from utils.reports import summarize_run
 from utils.run import Run
@@ -25,8 +22,6 @@ from utils.run.registry import list_runs
 from utils.sweeps.spec import Metric, SweepSpec
 
 ROOT = Path(__file__).resolve().parents[2]
-_PR_SET_PDEATHSIG = 1
-_OUTPUT = "output.txt"
 
 
 def train_command(spec: SweepSpec, settings: Mapping[str, Any], *extra: str) -> list[str]:
@@ -44,7 +39,7 @@ def as_override(key: str, value: Any) -> str:
     return f"{key}={json.dumps(value)}"
 
 
-class Training:
+class Training(Job):
     """One process that trains one seed of a trial."""
 
     def __init__(
@@ -58,49 +53,14 @@ class Training:
             folder: Made for this training alone.
             seed: Seed of the run; None for that of the config.
         """
-        self.folder = folder
-        self._metric = spec.metric
         extra = ["--runs-dir", str(folder), *([] if seed is None else ["--seed", str(seed)])]
-        self.command = train_command(spec, settings, *extra)
-        self.process: subprocess.Popen[bytes] | None = None
+        super().__init__(
+            train_command(spec, settings, *extra), output=folder / "output.txt", cwd=ROOT
+        )
+        self.folder = folder
         self.values: list[float] = []
+        self._metric = spec.metric
         self._seen: tuple[int, int] | None = None
-
-    def start(self) -> None:
-        """Start the process, in a session of its own: a Ctrl-C at the terminal is for the sweep."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        shown = shlex.join(self.command)
-        with (self.folder / _OUTPUT).open("wb") as output:
-            output.write(f"{shown}\n".encode())
-            output.flush()
-            self.process = subprocess.Popen(
-                self.command,
-                cwd=ROOT,
-                env=_environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                preexec_fn=_end_with_parent,
-            )
-
-    def is_ended(self) -> bool:
-        """Say whether the process has begun and ended."""
-        return self.process is not None and self.process.poll() is not None
-
-    def is_running(self) -> bool:
-        """Say whether the process runs."""
-        return self.process is not None and self.process.poll() is None
-
-    def stop(self, number: signal.Signals) -> None:
-        """Send SIGTERM to the training, or SIGKILL to it and all its workers."""
-        if self.process is None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            if number is signal.SIGKILL:
-                os.killpg(self.process.pid, number)
-            elif self.process.poll() is None:
-                self.process.send_signal(number)
 
     @property
     def run(self) -> Run | None:
@@ -118,13 +78,6 @@ class Training:
             self._seen = (stat.st_ino, stat.st_size)
             self.values = metric_values(read_jsonl(run.metrics_jsonl), self._metric)
         return self.values
-
-    def last_output(self) -> str:
-        """Return the line that says best why a process failed."""
-        text = (self.folder / _OUTPUT).read_text(encoding="utf-8", errors="replace")
-        lines = [line.strip() for line in text.splitlines()[1:] if line.strip()]
-        errors = [line for line in lines if line.startswith("error:")]
-        return (errors or lines or ["no output"])[-1].removeprefix("error: ")
 
     def final_value(self) -> float:
         """Return what the training came to.
@@ -245,24 +198,10 @@ class TrialWork:
     def failure(self) -> str | None:
         """Return why a training failed; None while none has."""
         for training in self.trainings:
-            if training.is_ended() and training.process is not None:
-                code = training.process.returncode
-                if code != 0:
-                    return f"exit code {code}: {training.last_output()}"
+            if training.exit_code:
+                return f"exit code {training.exit_code}: {training.last_output()}"
         return None
 
 
 def _folder_of(folder: Path, seed: int | None) -> Path:
     return folder if seed is None else folder / f"seed={seed}"
-
-
-def _environment() -> dict[str, str]:
-    """Return the variables of a training: one thread, and nothing of a W&B sweep."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("WANDB_SWEEP")}
-    return {"OMP_NUM_THREADS": "1", **kept}
-
-
-def _end_with_parent() -> None:
-    """Let the system end this process when the sweep dies, even by kill -9 (Linux only)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
