@@ -11,7 +11,7 @@ from utils.lazy_imports import collector_paused, postpone_library_parts
 
 
 def main() -> int:
-    """Parse the command line, then list, resume or train."""
+    """Parse the command line, then list, resume or train, one run or a group of seeds."""
     args = parse_train_args(sys.argv[1:])
     if args.list_envs is not None:
         from utils.environment.families.table import missing_extra
@@ -20,8 +20,12 @@ def main() -> int:
         return 0
     # Config errors are told before anything heavy is imported.
     with collector_paused():
-        from utils.run.plan import plan_training
+        from utils.run.plan import plan_training, resumed_group
 
+        if args.seeds is not None or resumed_group(args) is not None:
+            from utils.seed_groups import run_seeds
+
+            return run_seeds(args)
         plan = plan_training(args)
         postpone_library_parts()
 

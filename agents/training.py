@@ -74,7 +74,10 @@ def _begin_run(config: Config, plan: TrainingPlan) -> int:
             agent.take_over_policy(state)
         agent.warm_up()  # a stop while it compiles leaves no folder
         run = Run.create(
-            plan.runs_dir, config_id=config.config_id, config_dict=plan.config.to_dict()
+            plan.runs_dir,
+            config_id=config.config_id,
+            config_dict=plan.config.to_dict(),
+            group=plan.group,
         )
         agent.run = run
         with RunLock(run.path):
@@ -201,6 +204,7 @@ class _Session:
 
     def _begin(self) -> None:
         run, agent, plan = self.run, self.agent, self.plan
+        is_resumed = self.state is not None
         if self.state is not None:
             self._go_on(self.state)
             if run.read_config_dict() != plan.config.to_dict():
@@ -212,6 +216,10 @@ class _Session:
             torch_threads=agent.config.torch_threads,
             vectorization=agent.train_env.vectorization_name,
             max_timesteps=agent.config.max_timesteps,
+            **describe_device(agent.compute_device),
+            is_debug=plan.is_debug,
+            initial_checkpoint=None if is_resumed else _as_text(plan.checkpoint),
+            config=plan.config.to_dict(),
         )
         if not plan.is_quiet:
             _say(describe_start(run, agent, plan))
@@ -376,6 +384,22 @@ class _Session:
             self.console.message(text)
         else:
             print(f"\n{text}", file=sys.stderr, flush=True)
+
+
+def describe_device(device: torch.device) -> dict[str, Any]:
+    """Return what results of a device may depend on, as JSON values."""
+    facts: dict[str, Any] = {"cpu_capability": torch.backends.cpu.get_cpu_capability()}
+    if device.type == "cuda":
+        facts |= {
+            "device_name": torch.cuda.get_device_name(device),
+            "cuda": torch.version.cuda,
+            "cudnn": torch.backends.cudnn.version(),
+        }
+    return facts
+
+
+def _as_text(path: Path | None) -> str | None:
+    return None if path is None else str(path.resolve())
 
 
 def _say(text: str) -> None:

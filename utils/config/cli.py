@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from utils.config.option_parser import OptionParser, whole_number
 from utils.config.overrides import Override, parse_override
 from utils.config.problems import did_you_mean
+from utils.config.seeds import Seeds, read_seeds
 from utils.config.wandb_sweep import SweepTrial, is_sweep_trial, read_wandb_sweep
 from utils.errors import ConfigError, UserError
 
@@ -30,6 +31,7 @@ examples:
   train.py CartPole-v1:ppo --set policy_lr=lin_3e-4 --set policy_kwargs.hidden_dims=[32,32]
   train.py --list-envs lunar                   environments and variants that match
   train.py --resume @last                      go on with the newest run
+  train.py CartPole-v1:ppo --seeds 5x          five seeds side by side, and what they come to
 """
 
 
@@ -49,6 +51,16 @@ class TrainArgs:
     """The run to go on with."""
     init_from_run: str | None
     """The run, and if wanted its checkpoint, whose weights a new run begins with."""
+    like: str | None
+    """The run, or the file of a config, whose settings a new run takes."""
+    group: str | None
+    """Label of the runs that the new one belongs to."""
+    seeds: Seeds | None
+    """Train so many seeds side by side, as a group; None for one run."""
+    n_jobs: int | None
+    """Trainings of a group at a time; None for as many as there are cores."""
+    arguments: tuple[str, ...]
+    """The command line without what differs from seed to seed of a group."""
     debug: bool
     """One environment in this process, and checks that cost time."""
     runs_dir: str
@@ -100,6 +112,11 @@ def parse_train_args(
         list_envs=given.list_envs,
         resume=given.resume,
         init_from_run=given.init_from_run,
+        like=given.like,
+        group=given.group,
+        seeds=given.seeds,
+        n_jobs=given.jobs,
+        arguments=_without_group_options(argv),
         debug=given.debug,
         runs_dir=given.runs_dir,
     )
@@ -157,6 +174,22 @@ def _build_parser() -> OptionParser:
         metavar="RUN",
         help="begin with the weights of a run: RUN, RUN/@best, RUN/@last or RUN/epoch=XX",
     )
+    parser.add_option(
+        "--like", metavar="RUN", help="a new run with the settings of a run or of a config.json"
+    )
+    parser.add_option(
+        "--seeds",
+        type=read_seeds,
+        metavar="SEEDS",
+        help="1,2,3 or 1-5 or 5x: train these seeds side by side and tell what they come to",
+    )
+    parser.add_option(
+        "--jobs",
+        type=whole_number(least=1),
+        metavar="N",
+        help="trainings at a time with --seeds (default: one for each core; on a GPU one)",
+    )
+    parser.add_option("--group", metavar="NAME", help="label of runs that belong together")
     parser.add_option("--runs-dir", default="runs", metavar="DIR", help="folder of the runs")
     parser.add_option(
         "--debug",
@@ -174,7 +207,7 @@ def _contradictions(given: argparse.Namespace) -> list[str]:
     ids = {given.config_id, given.config_id_option} - {None}
     if len(ids) > 1:
         problems.append(f"two config ids: '{given.config_id}' and '{given.config_id_option}'")
-    if not ids and given.list_envs is None and given.resume is None:
+    if not ids and given.list_envs is None and given.resume is None and given.like is None:
         problems.append(
             "nothing to train: name a config such as CartPole-v1:ppo (--list-envs lists them)"
         )
@@ -182,8 +215,13 @@ def _contradictions(given: argparse.Namespace) -> list[str]:
         problems.append(
             "--resume goes on with a run and --init-from-run begins a new one: choose one"
         )
+    problems += _group_contradictions(given)
+    if given.like is not None and ids:
+        problems.append(f"--like takes the settings of a run: leave out '{ids.pop()}'")
     if given.resume is not None:
         changes = {
+            "--like": given.like is not None,
+            "--group": given.group is not None,
             "--seed": given.seed is not None,
             "--debug": given.debug,
             "--tracker": given.tracker,
@@ -202,6 +240,40 @@ def _contradictions(given: argparse.Namespace) -> list[str]:
             if key not in RESUMABLE
         ]
     return problems
+
+
+def _group_contradictions(given: argparse.Namespace) -> list[str]:
+    if given.seeds is None:
+        # A group that is resumed may be given more jobs.
+        has_effect = given.jobs is None or given.resume is not None
+        return [] if has_effect else ["--jobs has no effect without --seeds"]
+    without_effect = {
+        "--group": given.group is not None and "which makes a group of its own",
+        "--debug": given.debug and "whose trainings nobody can step through",
+        "--wandb-sweep": given.wandb_sweep and "whose trials are one run each",
+        "--list-envs": given.list_envs is not None and "which trains",
+        "--seed": given.seed is not None and bool(given.seeds.listed) and "which lists them",
+    }
+    return [
+        f"{name} has no effect with --seeds, {why}" for name, why in without_effect.items() if why
+    ]
+
+
+_OF_GROUPS = {"--seeds": 1, "--jobs": 1, "--seed": 1, "--runs-dir": 1, "-q": 0, "--quiet": 0}
+"""Options that a training of a group is not given as they stand, and how many words follow."""
+
+
+def _without_group_options(argv: Sequence[str]) -> tuple[str, ...]:
+    kept: list[str] = []
+    words = iter(argv)
+    for word in words:
+        name, equals, _ = word.partition("=")
+        n_words = _OF_GROUPS.get(name.replace("_", "-"))
+        if n_words is None:
+            kept.append(word)
+        elif n_words and not equals:
+            next(words, None)
+    return tuple(kept)
 
 
 def _tracker_name(text: str) -> str:

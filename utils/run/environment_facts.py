@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
@@ -25,7 +26,13 @@ PACKAGES = (
     "pygame-ce",
     "opencv-python-headless",
     "mujoco",
+    "dm_control",
+    "minigrid",
+    "vizdoom",
+    "stable-retro",
+    "triton",
 )
+_VECTOR_FLAG = re.compile(r"avx\w*|fma|sse4_[12]|amx_\w+|neon|asimd|sve\w*")
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 _REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -38,6 +45,7 @@ def collect() -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "processor": _processor_name(),
+        "processor_flags": _processor_flags(),
         "cores": os.cpu_count(),
         "usable_cores": _usable_cores(),
         "thread_variables": {k: os.environ[k] for k in THREAD_VARIABLES if k in os.environ},
@@ -64,12 +72,23 @@ def _usable_cores() -> int | None:
 
 
 def _processor_name() -> str:
+    return next(iter(_of_processors("model name")), platform.processor())
+
+
+def _processor_flags() -> list[str]:
+    """Return the vector instructions of the processor: libraries choose by them how to sum."""
+    found = (*_of_processors("flags"), *_of_processors("Features"))
+    words = set(found[0].split()) if found else set()
+    return sorted(word for word in words if _VECTOR_FLAG.fullmatch(word))
+
+
+def _of_processors(key: str) -> list[str]:
+    """Return what the system says under a key of each processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
-        return platform.processor()
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor())
+        return []
+    return [line.partition(":")[2].strip() for line in lines if line.partition("\t")[0] == key]
 
 
 def _git(*arguments: str) -> str | None:

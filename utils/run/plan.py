@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from utils.config import Config, config_from_dict, load_config, load_config_json
 from utils.config.cli import RESUMABLE, TrainArgs
 from utils.config.loader import refusal
 from utils.config.problems import Problem
 from utils.errors import ConfigError
+from utils.run.groups import RunGroup, find_group
+from utils.run.labels import check_word
 from utils.run.lock import RunLock
 from utils.run.registry import split_reference
 from utils.run.run import Run
@@ -29,6 +33,8 @@ class TrainingPlan:
     """The state to go on from, or the weights to begin with."""
     note: str | None = None
     """What a person should know of it, one line."""
+    group: str | None = None
+    """Label of the runs that a new one belongs to."""
     is_quiet: bool = False
     is_debug: bool = False
 
@@ -42,8 +48,9 @@ def plan_training(args: TrainArgs) -> TrainingPlan:
     runs_dir = Path(args.runs_dir)
     if args.resume is not None:
         return _plan_resume(args, runs_dir)
-    assert args.config_id is not None, args
-    config = load_config(args.config_id, args.overrides)
+    if args.group is not None:
+        check_word(args.group, what="--group")
+    config = _load(args, runs_dir)
     _check_wrappers(config, args)
     _check_threads(config, args)
     checkpoint = None
@@ -54,9 +61,41 @@ def plan_training(args: TrainArgs) -> TrainingPlan:
         config=config,
         runs_dir=runs_dir,
         checkpoint=checkpoint,
+        group=args.group,
         is_quiet=args.quiet,
         is_debug=args.debug,
     )
+
+
+def _load(args: TrainArgs, runs_dir: Path) -> Config:
+    """Load the config of a new run: by its id, or that of another run, with what is laid over."""
+    if args.like is None:
+        assert args.config_id is not None, args
+        return load_config(args.config_id, args.overrides)
+    path = Path(args.like)
+    if not path.is_file():
+        path = Run.open(args.like, runs_dir=runs_dir, needs_checkpoint=False).config_path
+    settings = load_config_json(path).to_dict()
+    for override in args.overrides:
+        lay_over(settings, override.path, override.value)
+    return config_from_dict(settings, source=f"--like {args.like}")
+
+
+def lay_over(settings: dict[str, Any], path: Sequence[str], value: Any) -> None:
+    """Change one setting of a saved config in place; `path` leads into blocks."""
+    *blocks, key = path
+    for name in blocks:
+        inner = settings.get(name)
+        settings[name] = dict(inner) if isinstance(inner, dict) else {}
+        settings = settings[name]
+    settings[key] = value
+
+
+def _refusal(problems: Sequence[Problem], args: TrainArgs) -> ConfigError:
+    if args.config_id is None:
+        lines = [f"--like {args.like}: {problem.message}" for problem in problems]
+        return ConfigError("\n".join(lines))
+    return refusal(problems, args.config_id, args.overrides)
 
 
 def _check_wrappers(config: Config, args: TrainArgs) -> None:
@@ -74,8 +113,7 @@ def _check_wrappers(config: Config, args: TrainArgs) -> None:
             keys = (here, *(f"{here}.{key}" for key in entry))
             problems.append(Problem(keys, str(error)))
     if problems:
-        assert args.config_id is not None, args
-        raise refusal(problems, args.config_id, args.overrides)
+        raise _refusal(problems, args)
 
 
 def _check_threads(config: Config, args: TrainArgs) -> None:
@@ -86,12 +124,11 @@ def _check_threads(config: Config, args: TrainArgs) -> None:
 
     most = most_threads()
     if config.n_workers > most:
-        assert args.config_id is not None, args
         message = (
             f"'n_workers' must be 1 to {most} with vectorization: simd, got {config.n_workers}: "
             f"this machine has {most} cores (numba's threads)"
         )
-        raise refusal([Problem(("n_workers",), message)], args.config_id, args.overrides)
+        raise _refusal([Problem(("n_workers",), message)], args)
 
 
 def _plan_resume(args: TrainArgs, runs_dir: Path) -> TrainingPlan:
@@ -171,3 +208,8 @@ def _why_nothing_to_do(run: Run, config: Config) -> str:
         f"run '{run.id}' is complete ({reason}); to train it further give a larger "
         f"--max-timesteps, a higher --set reward_threshold=X, or {goals}"
     )
+
+
+def resumed_group(args: TrainArgs) -> RunGroup | None:
+    """Return the group that is to be gone on with; None where it is a run, or nothing."""
+    return None if args.resume is None else find_group(args.resume, Path(args.runs_dir))

@@ -14,6 +14,7 @@ from utils.checkpoints.load import is_whole_checkpoint
 from utils.checkpoints.pointers import resolve
 from utils.errors import CheckpointError, RunNotFoundError, StorageError
 from utils.run import environment_facts, status
+from utils.run.labels import LABELS_NAME, Labels, write_labels
 from utils.storage import read_json, storage_errors, write_json
 
 CONFIG_NAME = "config.json"
@@ -26,7 +27,14 @@ class Run:
     path: Path
 
     @classmethod
-    def create(cls, runs_dir: Path | str, *, config_id: str, config_dict: Mapping[str, Any]) -> Run:
+    def create(
+        cls,
+        runs_dir: Path | str,
+        *,
+        config_id: str,
+        config_dict: Mapping[str, Any],
+        group: str | None = None,
+    ) -> Run:
         """Make the folder of a new run and store its config.
 
         The id is `<date>-<time>-<config id>`; processes that start in the same second get
@@ -36,6 +44,7 @@ class Run:
             runs_dir: The folder of all runs; made when it is missing.
             config_id: `<env>:<variant>`; becomes part of the id.
             config_dict: The whole config as JSON values; it alone rebuilds the run.
+            group: Label of the runs that it belongs to; see `utils.run.labels`.
 
         Returns:
             The new run.
@@ -43,12 +52,16 @@ class Run:
         Raises:
             StorageError: The folder cannot be written; nothing is left of it.
         """
-        run = cls(_make_unique_folder(Path(runs_dir), config_id))
+        run = cls(make_unique_folder(Path(runs_dir), config_id))
         try:
             with storage_errors(run.path):
                 run.checkpoints_dir.mkdir()
+            if group is not None:
+                write_labels(run.path, Labels(group=group))
+            # It is a run once it has a config: by then it has its group.
             write_json(run.config_path, dict(config_dict))
         except BaseException:
+            (run.path / LABELS_NAME).unlink(missing_ok=True)
             run._remove_empty()
             raise
         return run
@@ -281,7 +294,16 @@ def _epoch_of(path: Path) -> int | None:
     return int(match[1]) if match else None
 
 
-def _make_unique_folder(runs_dir: Path, config_id: str) -> Path:
+def make_unique_folder(runs_dir: Path, config_id: str) -> Path:
+    """Make the folder `<date>-<time>-<config id>`, or the first free of `-2`, `-3`, ...
+
+    Args:
+        runs_dir: Where; made when it is missing.
+        config_id: What the name tells beside the time.
+
+    Raises:
+        StorageError: The folder cannot be written.
+    """
     with storage_errors(runs_dir):
         runs_dir.mkdir(parents=True, exist_ok=True)
     for name in _names(config_id):
