@@ -16,10 +16,14 @@ AGENTS = {
     "q_learning": "agents.q_learning.q_learning_agent:QLearningAgent",
     "random": "agents.random.random_agent:RandomAgent",
     "sac": "agents.sac.sac_agent:SACAgent",
+    "sb3": "agents.sb3.sb3_agent:SB3Agent",
     "td3": "agents.td3.td3_agent:TD3Agent",
     "tdmpc": "agents.tdmpc.tdmpc_agent:TDMPCAgent",
     "dreamer": "agents.dreamer.dreamer_agent:DreamerAgent",
     "planet": "agents.planet.planet_agent:PlanetAgent",
+    "bc": "agents.bc.bc_agent:BCAgent",
+    "diffusion": "agents.diffusion.diffusion_agent:DiffusionAgent",
+    "world_models": "agents.world_models.world_models_agent:WorldModelsAgent",
 }
 
 

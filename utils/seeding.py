@@ -20,6 +20,7 @@ Stream = Literal[
     "publish",
     "replay",
     "learner",
+    "demonstrations",
 ]
 _STREAMS: dict[str, int] = {
     "train": 0,
@@ -33,6 +34,7 @@ _STREAMS: dict[str, int] = {
     "publish": 8,
     "replay": 9,
     "learner": 10,
+    "demonstrations": 11,
 }
 
 

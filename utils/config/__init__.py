@@ -2,8 +2,11 @@
 
 from utils.config.algos import (
     CONFIG_CLASSES,
+    BCConfig,
+    DiffusionConfig,
     DQNConfig,
     DreamerConfig,
+    ImitationConfig,
     OffPolicyConfig,
     PlanetConfig,
     PPOConfig,
@@ -12,10 +15,12 @@ from utils.config.algos import (
     REINFORCEConfig,
     ReplayConfig,
     SACConfig,
+    SB3Config,
     SequenceConfig,
     TD3Config,
     TDMPCConfig,
     WorldModelConfig,
+    WorldModelsConfig,
 )
 from utils.config.catalog import CONFIG_DIR, list_configs
 from utils.config.loader import load_config
@@ -31,6 +36,9 @@ __all__ = [
     "PPOConfig",
     "REINFORCEConfig",
     "OffPolicyConfig",
+    "ImitationConfig",
+    "BCConfig",
+    "DiffusionConfig",
     "DQNConfig",
     "DreamerConfig",
     "PlanetConfig",
@@ -38,10 +46,12 @@ __all__ = [
     "RandomConfig",
     "ReplayConfig",
     "SACConfig",
+    "SB3Config",
     "SequenceConfig",
     "TD3Config",
     "TDMPCConfig",
     "WorldModelConfig",
+    "WorldModelsConfig",
     "PolicyKwargs",
     "SpecConfig",
     "SpaceSpec",

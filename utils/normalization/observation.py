@@ -102,6 +102,10 @@ class DictNormalizer(ObservationNormalizer):
         self.parts = nn.ModuleList(parts.values())
         self.learns = any(part.learns for part in parts.values())
 
+    def named_parts(self) -> list[tuple[str, ObservationNormalizer]]:
+        """Return the normalisers by key."""
+        return list(zip(self._keys, self.parts, strict=True))  # type: ignore[arg-type]
+
     def update(self, observation: Observation) -> None:
         """Take in a batch of each key."""
         for key, part in zip(self._keys, self.parts, strict=True):

@@ -18,3 +18,17 @@ def move_towards_(target: nn.Module, source: nn.Module, *, tau: float) -> None:
     """
     with torch.no_grad():
         torch._foreach_lerp_(list(target.parameters()), list(source.parameters()), tau)
+
+
+def warmed_up_decay(n_updates: int, *, power: float, most: float) -> float:
+    """Return how much of itself a moving average keeps after so many updates before this one.
+
+    ``min(most, 1 - (1 + n)^-power)``: nothing at first, so that the initial weights are forgotten.
+
+    Args:
+        n_updates: Updates before this one n, >= 0.
+        power: > 0.
+        most: In [0, 1].
+    """
+    assert n_updates >= 0, n_updates
+    return min(most, 1.0 - (1.0 + n_updates) ** -power)

@@ -72,6 +72,23 @@ FAMILIES: tuple[Family, ...] = (
         register="gym_envs.example_env.registration:register",
     ),
     Family(
+        name="Spotlight",
+        prefixes=("Spotlight-",),
+        register="gym_envs.spotlight.registration:register",
+    ),
+    Family(
+        name="Obstacle",
+        prefixes=("Obstacle-",),
+        register="gym_envs.obstacle.registration:register",
+    ),
+    Family(
+        name="PushT",
+        prefixes=("gym_pusht/",),
+        packages=("gym_pusht",),
+        extra="pusht",
+        register="utils.environment.families.pusht:register",
+    ),
+    Family(
         name="Atari",
         prefixes=("ALE/",),
         packages=("ale_py",),

@@ -1,0 +1,92 @@
+"""A transformer over sequences of actions, which looks at the observations and the noise."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from utils.diffusion.step_code import StepCode
+
+_INITIAL_STD = 0.02
+
+
+class ConditionalTransformer(nn.Module):
+    """Chi et al. 2023, "Diffusion Policy: Visuomotor policy learning via action diffusion", 3.1.
+
+    Actions are the tokens of a decoder, of which each sees itself and those before; the step of the
+    noise and the observations are what it attends to.
+    """
+
+    mask: Tensor
+
+    def __init__(
+        self,
+        action_dim: int,
+        *,
+        features_dim: int,
+        n_observations: int,
+        length: int,
+        width: int,
+        n_layers: int,
+        n_heads: int,
+        dropout: float,
+    ) -> None:
+        """Build the layers.
+
+        Args:
+            action_dim: Numbers of an action A.
+            features_dim: Width of what is known of one observation F.
+            n_observations: Observations that are seen.
+            length: Actions of a sequence T.
+            width: Of a token.
+            n_layers: Of the decoder.
+            n_heads: Of each attention; divides the width.
+            dropout: Share of what is left out while learning.
+        """
+        super().__init__()
+        self.step_code = StepCode(width)
+        self.read_action = nn.Linear(action_dim, width)
+        self.read_features = nn.Linear(features_dim, width)
+        self.action_place = nn.Parameter(torch.empty(length, width))
+        self.memory_place = nn.Parameter(torch.empty(1 + n_observations, width))
+        layer = nn.TransformerDecoderLayer(
+            width,
+            n_heads,
+            dim_feedforward=4 * width,
+            dropout=dropout,
+            activation="gelu",
+            batch_first=True,
+            norm_first=True,
+        )
+        self.decoder = nn.TransformerDecoder(layer, n_layers)
+        self.output = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, action_dim))
+        sees_not = torch.ones(length, length, dtype=torch.bool).triu(1)
+        self.register_buffer("mask", sees_not, persistent=False)
+        self._initialize()
+
+    def _initialize(self) -> None:
+        for place in (self.action_place, self.memory_place):
+            nn.init.normal_(place, std=_INITIAL_STD)
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.normal_(module.weight, std=_INITIAL_STD)
+                nn.init.zeros_(module.bias)
+            elif isinstance(module, nn.MultiheadAttention):
+                nn.init.normal_(module.in_proj_weight, std=_INITIAL_STD)
+
+    def forward(self, action: Tensor, step: Tensor, features: Tensor) -> Tensor:
+        """Predict for noisy actions (B, T, A).
+
+        Args:
+            action: (B, T, A)
+            step: (B,) int64 of the noise.
+            features: (B, n_observations, F)
+        """
+        seen = torch.cat(
+            [self.step_code(step).unsqueeze(1), self.read_features(features)], dim=1
+        )
+        tokens = self.read_action(action) + self.action_place
+        hidden = self.decoder(
+            tokens, seen + self.memory_place, tgt_mask=self.mask, tgt_is_causal=True
+        )
+        return self.output(hidden)
