@@ -57,6 +57,7 @@ class LocalSweep:
             try:
                 while self._start(n_trials) or self._active:
                     time.sleep(_POLL_SECONDS)
+                    self._study.beat()
                     for work in list(self._active):
                         self._look_after(work)
             finally:

@@ -103,7 +103,9 @@ def write_page(study: SweepStudy, folder: Path, *, best_id: str | None) -> Path:
         content = io.BytesIO()
         figure.savefig(content, dpi=110)
         write_bytes(folder / _PICTURE_NAME, content.getvalue(), sync=False)
-        parts.append(f"![Value of each trial, and by each parameter; what matters]({_PICTURE_NAME})")
+        parts.append(
+            f"![Value of each trial, and by each parameter; what matters]({_PICTURE_NAME})"
+        )
     parts += [_importance_part(study), "## Trials", markdown_table(header, rows)]
     if lines := failures(study):
         parts += ["## Failures", "\n".join(f"- {line}" for line in lines)]
@@ -125,13 +127,13 @@ def _best_part(study: SweepStudy, best_id: str | None) -> str:
 def _importance_part(study: SweepStudy) -> str:
     weights = study.importances()
     if not weights:
-        return "Too few complete trials to say which parameter matters (10 are needed)."
+        return "Too few trials have ended to say which parameter matters (10 are needed)."
     rows = [(f"`{name}`", f"{weight:.0%}") for name, weight in weights.items()]
     return "\n\n".join(
         [
             "## What matters",
             "Share of each parameter in what parts the best quarter of the trials from the rest "
-            "(PED-ANOVA).",
+            "(PED-ANOVA); trials that were stopped count with their last value.",
             markdown_table(("parameter", "importance"), rows),
         ]
     )

@@ -30,7 +30,13 @@ def run_session(spec: SweepSpec, args: SweepArgs) -> int:
     folder = args.folder or Path("runs") / "sweeps" / spec.name
     if args.is_report_only and not (folder / "journal.log").exists():
         raise ConfigError(f"--report: there is nothing in '{folder}' yet")
-    study = SweepStudy(spec, folder, seed=args.seed, n_seeds=args.n_seeds or 1)
+    study = SweepStudy(
+        spec,
+        folder,
+        seed=args.seed,
+        n_seeds=args.n_seeds or 1,
+        is_read_only=args.is_report_only,
+    )
     if args.is_report_only:
         print(_finish(study, folder))
         return 0
@@ -55,15 +61,15 @@ def run_session(spec: SweepSpec, args: SweepArgs) -> int:
     return 0
 
 
-def best_as_yaml(spec: SweepSpec, folder: Path, *, n_seeds: int) -> str:
+def best_as_yaml(spec: SweepSpec, folder: Path) -> str:
     """Return the best trial so far as the text of a config file.
 
     Raises:
-        ConfigError: The folder holds no study, another one, or none with a complete trial.
+        ConfigError: The folder holds no study, or none with a complete trial.
     """
     if not (folder / "journal.log").exists():
         raise ConfigError(f"--best: there is nothing in '{folder}' yet")
-    best = SweepStudy(spec, folder, seed=0, n_seeds=n_seeds).best
+    best = SweepStudy(spec, folder, seed=0, n_seeds=1, is_read_only=True).best
     if best is None:
         raise ConfigError(f"--best: no trial in '{folder}' is complete yet")
     return best_config_text(spec, best.user_attrs[SETTINGS], comment=_describe(spec, best))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
-import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +13,9 @@ import optuna
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from utils.errors import ConfigError
-from utils.run.status import process_start
 from utils.storage import storage_errors
 from utils.sweeps.journal import exclusive, open_journal
+from utils.sweeps.presence import Presence
 from utils.sweeps.samplers import SeededSampler, build_pruner
 from utils.sweeps.spec import SweepSpec
 
@@ -54,7 +52,9 @@ class Counts:
 class SweepStudy:
     """A study in a folder, shared by all processes that work on it."""
 
-    def __init__(self, spec: SweepSpec, folder: Path, *, seed: int, n_seeds: int) -> None:
+    def __init__(
+        self, spec: SweepSpec, folder: Path, *, seed: int, n_seeds: int, is_read_only: bool = False
+    ) -> None:
         """Open the study, or begin it; trials of processes that are gone are laid down again.
 
         Args:
@@ -62,6 +62,7 @@ class SweepStudy:
             folder: Where the journal lies; made when it is missing.
             seed: Seed of the choices, >= 0.
             n_seeds: Trainings of each trial, >= 1.
+            is_read_only: Only look at what was found; how it was judged may differ then.
 
         Raises:
             ConfigError: The folder holds the study of another sweep.
@@ -70,6 +71,7 @@ class SweepStudy:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self.spec = spec
         self._lock_path = folder / "sweep.lock"
+        self._presence = Presence(folder / "workers")
         with storage_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
         with exclusive(self._lock_path):
@@ -81,9 +83,10 @@ class SweepStudy:
                 direction=spec.metric.goal,
                 load_if_exists=True,
             )
-            self._check_same_sweep(folder, {"file": spec.fingerprint, "seeds": n_seeds})
-            self._lay_down_grid()
-            self._lay_down_lost()
+            if not is_read_only:
+                self._check_same_sweep(folder, {"file": spec.fingerprint, "seeds": n_seeds})
+                self._lay_down_grid()
+                self._lay_down_lost()
 
     @property
     def n_grid(self) -> int | None:
@@ -123,6 +126,7 @@ class SweepStudy:
         What another process was at when it died is laid down again before.
         """
         with exclusive(self._lock_path):
+            self._presence.beat()
             self._lay_down_lost()
             counts = self.counts()
             if counts.tried + counts.running >= n_trials or self.is_target_reached():
@@ -130,13 +134,17 @@ class SweepStudy:
             if self.spec.method == "grid" and counts.waiting == 0:
                 return None
             trial = self._study.ask()
-            trial.set_user_attr(PROCESS, _this_process())
+            trial.set_user_attr(PROCESS, self._presence.process)
             settings = {
                 name: parameter.suggest(name, trial)
                 for name, parameter in self.spec.parameters.items()
             }
             trial.set_user_attr(SETTINGS, settings)
         return trial, settings
+
+    def beat(self) -> None:
+        """Tell processes of other machines that this one still works."""
+        self._presence.beat()
 
     def report(self, trial: Trial, value: float, *, step: int) -> bool:
         """Take the value of one evaluation; says whether the trial lags behind."""
@@ -163,23 +171,35 @@ class SweepStudy:
             self._lay_down_again(self.trials[trial.number])
 
     def importances(self) -> dict[str, float] | None:
-        """Return how much each parameter matters for the best tenth of the trials, in all 1.
+        """Return how much each parameter matters for the best quarter of the trials, in all 1.
+
+        A trial that was stopped because it lagged behind counts with its last value.
 
         Returns:
-            None where too few trials are complete to say.
+            None where too few trials have ended to say.
         """
-        done = [trial for trial in self.trials if trial.state is TrialState.COMPLETE]
-        if len(done) < 10 or len({trial.value for trial in done}) < 4:
+        ended = [trial for trial in self.trials if _last_value(trial) is not None]
+        if len(ended) < 10 or len({_last_value(trial) for trial in ended}) < 4:
             return None
+        judged = optuna.create_study(direction=self.spec.metric.goal)
+        for trial in ended:
+            judged.add_trial(
+                optuna.trial.create_trial(
+                    value=_last_value(trial),
+                    params=trial.params,
+                    distributions=trial.distributions,
+                )
+            )
         evaluator = optuna.importance.PedAnovaImportanceEvaluator(target_quantile=0.25)
-        return optuna.importance.get_param_importances(self._study, evaluator=evaluator)
+        return optuna.importance.get_param_importances(judged, evaluator=evaluator)
 
     def _check_same_sweep(self, folder: Path, shape: Mapping[str, Any]) -> None:
         known = self._study.user_attrs.get(_SHAPE)
         if known is None:
             self._study.set_user_attr(_SHAPE, dict(shape))
         elif known != shape:
-            what = "--seeds differs" if known["file"] == shape["file"] else "the sweep file differs"
+            is_file = known["file"] != shape["file"]
+            what = f"what is tried, {self.spec.path}, differs" if is_file else "--seeds differs"
             raise ConfigError(
                 f"{folder} holds a study that was begun otherwise ({what}); "
                 "go on with what it was begun with, or give another --out"
@@ -202,7 +222,8 @@ class SweepStudy:
 
     def _lay_down_lost(self) -> None:
         for trial in self.trials:
-            if trial.state is TrialState.RUNNING and not _is_alive(trial.user_attrs.get(PROCESS)):
+            process = trial.user_attrs.get(PROCESS)
+            if trial.state is TrialState.RUNNING and not self._presence.is_alive(process):
                 self._study.tell(trial.number, state=TrialState.FAIL)
                 self._lay_down_again(trial)
 
@@ -210,6 +231,13 @@ class SweepStudy:
         # A trial that ended before it chose has only what was laid down for it.
         coordinates = trial.system_attrs.get("fixed_params", {}) | trial.params
         self._study.enqueue_trial(coordinates, user_attrs={AGAIN: trial.number})
+
+
+def _last_value(trial: FrozenTrial) -> float | None:
+    """Return the value of a complete trial, the last one of a pruned one, None of others."""
+    if trial.state is TrialState.PRUNED and trial.intermediate_values:
+        return trial.intermediate_values[max(trial.intermediate_values)]
+    return trial.value if trial.state is TrialState.COMPLETE else None
 
 
 def state_of(trial: FrozenTrial) -> str:
@@ -222,16 +250,3 @@ def state_of(trial: FrozenTrial) -> str:
         TrialState.RUNNING: "running",
         TrialState.WAITING: "waiting",
     }[trial.state]
-
-
-def _this_process() -> list[Any]:
-    pid = os.getpid()
-    return [platform.node(), pid, process_start(pid)]
-
-
-def _is_alive(process: Any) -> bool:
-    """Say whether a sweep process still runs; one of another machine counts as alive."""
-    if process is None:
-        return False
-    host, pid, started = process
-    return host != platform.node() or process_start(pid) == started

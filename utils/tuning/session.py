@@ -54,7 +54,7 @@ def run_tuning(spec: SweepSpec, args: TuneArgs) -> int:
 
     folder = tuning_folder(args)
     if args.wants_best:
-        print(best_as_yaml(spec, folder, n_seeds=args.n_seeds))
+        print(best_as_yaml(spec, folder))
         return 0
     given = SweepArgs(
         path=spec.path,

@@ -1,4 +1,4 @@
-"""Search spaces: which settings of an algorithm are worth trying, and which of them a config takes."""
+"""Search spaces: settings of an algorithm that are worth trying, as far as a config takes them."""
 
 from __future__ import annotations
 

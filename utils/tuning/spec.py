@@ -115,6 +115,8 @@ def _early_terminate(budget: TuningBudget) -> dict[str, Any]:
     if budget.pruner == "none":
         return {}
     if budget.pruner == "median":
-        return {"early_terminate": {"type": "median", "min_iter": max(1, budget.n_evaluations // 4)}}
+        return {
+            "early_terminate": {"type": "median", "min_iter": max(1, budget.n_evaluations // 4)}
+        }
     least = max(1, budget.n_evaluations // _ETA**2)
     return {"early_terminate": {"type": "hyperband", "min_iter": least, "eta": _ETA}}

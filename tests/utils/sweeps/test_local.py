@@ -1,6 +1,7 @@
 """Sweeps by processes of this machine; a quick program stands in for train.py."""
 
 import json
+import os
 import shutil
 import signal
 import time
@@ -159,7 +160,7 @@ def test_the_target_ends_a_sweep(quick, tmp_path):
 
 def test_another_sweep_in_the_same_folder_is_refused(quick):
     quick(RANDOM, "--n-trials", "1")
-    with pytest.raises(ConfigError, match="the sweep file differs"):
+    with pytest.raises(ConfigError, match=r"what is tried, .*, differs"):
         quick(RANDOM.replace("0.9", "0.8"), "--n-trials", "1")
     with pytest.raises(ConfigError, match="--seeds differs"):
         quick(RANDOM, "--n-trials", "1", "--seeds", "2")
@@ -248,6 +249,21 @@ def test_a_process_does_again_what_another_was_at_when_it_died(tmp_path):
     again, same_settings = survivor.ask(1)
     assert (again.number, same_settings) == (1, settings)
     assert survivor.ask(1) is None
+
+
+def test_a_process_of_another_machine_is_gone_after_five_silent_minutes(tmp_path):
+    (tmp_path / "sweep.yaml").write_text(RANDOM)
+    spec = read_sweep(tmp_path / "sweep.yaml")
+    far, near = (SweepStudy(spec, tmp_path / "out", **ONE_SEED) for _ in range(2))
+    trial, settings = far.ask(1)
+    trial.set_user_attr(PROCESS, ["another-machine", 7, 1])
+    sign = tmp_path / "out" / "workers" / "another-machine-7"
+    sign.touch()
+    assert near.ask(1) is None  # it gave a sign a moment ago
+    silent_since = sign.stat().st_mtime - 301.0
+    os.utime(sign, (silent_since, silent_since))
+    _, same_settings = near.ask(1)
+    assert same_settings == settings
 
 
 def test_two_sweep_processes_share_the_trials(tmp_path):
