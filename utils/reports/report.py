@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from utils.config import Config
 from utils.errors import CheckpointError
@@ -12,9 +12,11 @@ from utils.loggers.jsonl import read_jsonl
 from utils.loggers.number_text import format_duration
 from utils.reports import sections
 from utils.reports.figure import draw_curves
-from utils.rollouts import EvaluationResult
 from utils.run import Run
 from utils.storage import write_bytes
+
+if TYPE_CHECKING:
+    from utils.rollouts import EvaluationResult
 
 CURVES_NAME = "curves.png"
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from utils.config import Config
 from utils.loggers.number_text import format_duration
-from utils.rollouts import EvaluationResult
 from utils.schedules import ScheduleSpec
+
+if TYPE_CHECKING:
+    from utils.rollouts import EvaluationResult
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -1,0 +1,1 @@
+"""What is done with many finished runs: find, compare, draw, export, tidy up, put away."""

@@ -1,0 +1,1 @@
+"""The commands of `scripts/experiments.py`, one module each with a `main(argv)`."""
