@@ -264,11 +264,12 @@ class SequenceBuffer:
         weight = self.priorities.weights(places, n=self.n_sequences, beta=beta)
         return batch._replace(weight=weight.to(self.place.device))
 
-    def gather(self, names: Tensor) -> SequenceBatch:
+    def gather(self, names: Tensor, *, has_observation: bool = True) -> SequenceBatch:
         """Pick sequences by name.
 
         Args:
             names: (B,) int64 of first rows, from `draw`, of sequences that are still held.
+            has_observation: Pick the observations too; without them the batch's are {}.
         """
         n_rows = self.layout.n_rows
         places, index = self.table.windows(names.cpu().numpy())
@@ -277,10 +278,10 @@ class SequenceBuffer:
             leaf.key: self._gather_stacks(leaf.key, places, leaf.n_stacked, leaf.shape)
             if leaf.n_stacked > 1
             else self.frames[leaf.key].gather_windows(places, n_rows)
-            for leaf in self._leaves
+            for leaf in (self._leaves if has_observation else ())
         }
         return SequenceBatch(
-            observation=assemble(parts),
+            observation=assemble(parts) if has_observation else {},
             action=self.action.gather_windows(places, n_rows),
             reward=self.reward.gather_windows(places, n_rows),
             is_first=(flags & FIRST).bool(),
@@ -289,6 +290,45 @@ class SequenceBuffer:
             state={k: store.gather_windows(places, n_rows) for k, store in self.state.items()},
             index=torch.from_numpy(index),
         )
+
+    def draw_rows(self, n: int, *, generator: torch.Generator) -> Tensor:
+        """Draw names of complete rows with replacement, all equally likely; (n,) int64."""
+        assert len(self) > 0, "no row is complete"
+        chosen = torch.randint(len(self), (n,), generator=generator, device=generator.device)
+        return torch.from_numpy(self.table.nth_rows(chosen.cpu().numpy()))
+
+    def all_rows(self) -> Tensor:
+        """Return the names of all complete rows, (len(self),) int64, one environment's together."""
+        return torch.from_numpy(self.table.nth_rows(np.arange(len(self))))
+
+    def gather_observations(self, names: Tensor) -> ObservationLike:
+        """Pick the observations of single rows.
+
+        Args:
+            names: (B,) int64 of rows that are still held.
+
+        Returns:
+            (B, ...)
+        """
+        places = self.table.held(names.cpu().numpy())
+        parts = {
+            leaf.key: self._gather_stacks(leaf.key, places, leaf.n_stacked, leaf.shape)
+            if leaf.n_stacked > 1
+            else self.frames[leaf.key].gather(places)
+            for leaf in self._leaves
+        }
+        return assemble(parts)
+
+    def gather_state(self, names: Tensor) -> dict[str, Tensor]:
+        """Pick what a model remembered at single rows (B,) that are still held, (B, ...) each."""
+        places = self.table.held(names.cpu().numpy())
+        return {key: store.gather(places) for key, store in self.state.items()}
+
+    def first_rows(self) -> Tensor:
+        """Return the names of all complete rows at which an episode began, (n,) int64."""
+        names = self.all_rows()
+        flags = self.table.flags[self.table.held(names.numpy())]
+        return names[torch.from_numpy((flags & FIRST).astype(bool))]
 
     @property
     def nowhere(self) -> int:

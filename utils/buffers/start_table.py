@@ -105,6 +105,17 @@ class StartTable:
         chosen = torch.randint(self.n_starts, (n,), generator=generator, device=generator.device)
         return self._starts[chosen.cpu().numpy()].astype(np.int64)
 
+    def nth_rows(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the names of complete rows by number, (n,) int64 each.
+
+        Args:
+            numbers: Below `n_held`; they count through the rows of one environment after the other.
+        """
+        ends = np.cumsum(self.head - self.tail)
+        e = np.searchsorted(ends, numbers, side="right")
+        row = self.head[e] - (ends[e] - numbers)
+        return row * self.n_envs + e
+
     def name(self, places: np.ndarray) -> np.ndarray:
         """Return the names of the rows in places (B,)."""
         return kernels.name_rows(places, self.head, self.n_rows)

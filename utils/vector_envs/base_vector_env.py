@@ -141,13 +141,14 @@ class BaseVectorEnv(VectorEnv):
     @abstractmethod
     @override
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | list[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Reset all environments.
 
         Args:
-            seed: Environment i gets seed + i; the action spaces are seeded with it too. None goes
-                on with the generators as they are.
+            seed: Environment i gets seed + i, or the i-th of a list (environments that are stepped
+                one by one); the action spaces are seeded with the first. None goes on with the
+                generators as they are.
             options: Passed to each environment.
 
         Returns:
@@ -244,6 +245,14 @@ class BaseVectorEnv(VectorEnv):
         self.render_fps = facts.render_fps
         self._action_shape = self.action_space.shape
         self._action_dtype = np.dtype(self.single_action_space.dtype)
+
+    def _own_seeds(self, seed: int | list[int] | None) -> list[int] | None:
+        """Return the seed of each environment."""
+        if seed is None:
+            return None
+        seeds = seed if isinstance(seed, list) else [seed + i for i in range(self.num_envs)]
+        assert len(seeds) == self.num_envs, (len(seeds), self.num_envs)
+        return seeds
 
     def _seed_action_spaces(self, seed: int) -> None:
         self.action_space.seed(seed)

@@ -125,13 +125,14 @@ class InProcessVectorEnv(BaseVectorEnv):
 
     @override
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | list[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        if seed is not None:
-            self._seed_action_spaces(seed)
+        seeds = self._own_seeds(seed)
+        if seeds is not None:
+            self._seed_action_spaces(seeds[0])
         arrays, rows = self._next_arrays()
         for i in range(self.num_envs):
-            start = self._read_start(i, None if seed is None else seed + i, options)
+            start = self._read_start(i, None if seeds is None else seeds[i], options)
             self._begin_episode(i, rows, start)
         arrays.clear_outcomes()
         self._is_started = True

@@ -115,17 +115,18 @@ class SubprocessVectorEnv(BaseVectorEnv):
 
     @override
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | list[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        if seed is not None:
-            self._seed_action_spaces(seed)
+        seeds = self._own_seeds(seed)
+        if seeds is not None:
+            self._seed_action_spaces(seeds[0])
         arrays = self._next_arrays()
         self._call_each(
             "reset",
             [
                 {
                     "turn": self._turn,
-                    "seed": None if seed is None else seed + chunk.start,
+                    "seed": None if seeds is None else seeds[chunk],
                     "options": options,
                 }
                 for chunk in self._chunks

@@ -183,7 +183,7 @@ class _Server:
         self.env.use_arrays(even.rows(chunk), odd.rows(chunk))
         self._actions = actions[chunk]
 
-    def reset(self, *, turn: int, seed: int | None, options: dict[str, Any] | None) -> None:
+    def reset(self, *, turn: int, seed: list[int] | None, options: dict[str, Any] | None) -> None:
         """Reset all environments."""
         self.env.set_turn(turn)
         self.env.reset(seed=seed, options=options)

@@ -1,0 +1,1 @@
+"""A pixel environment for models of the world: keep a wandering actor in the light."""
