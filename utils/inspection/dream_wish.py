@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from utils.config import Config, WorldModelConfig
+from utils.config import Config, WorldModelConfig, WorldModelsConfig
 from utils.errors import UserError
 
 MOST_STEPS = 200
@@ -21,7 +21,7 @@ def dream_options(config: Config) -> dict[str, Any] | None:
     Returns:
         `most`: the longest dream, in steps.
     """
-    if not isinstance(config, WorldModelConfig):
+    if not isinstance(config, WorldModelConfig | WorldModelsConfig):
         return None
     return {"most": MOST_STEPS}
 

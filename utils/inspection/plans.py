@@ -1,4 +1,4 @@
-"""How an agent planned an action of a recorded episode: candidates, elites, and what they promise."""
+"""How an agent planned an action of a recorded episode: elites, and what they promise."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
-from utils.config import WorldModelConfig
+from utils.config import WorldModelConfig, WorldModelsConfig
 from utils.environment import solved_threshold
 from utils.errors import UserError
 from utils.inspection.actions import as_policy_action, describe_actions, read_choice
@@ -222,7 +222,7 @@ class _Stage:
 
     def dream(self, record: EpisodeRecord, wish: DreamWish) -> dict[str, Any]:
         """Dream of an episode that was recorded."""
-        if not isinstance(self.config, WorldModelConfig):
+        if not isinstance(self.config, WorldModelConfig | WorldModelsConfig):
             raise UserError(f"{self.config.algo_id} has no world model: nothing can be dreamt")
         if self._dreams is None:
             self._dreams = DreamRoom(

@@ -19,7 +19,7 @@ from utils.inspection.plan_wish import PlanWish, plan_options
 from utils.inspection.recording import CannotReplayError
 from utils.inspection.studio import Studio
 
-T, H, I, E = 6, 3, 2, 4
+T, H, N_ITERATIONS, E = 6, 3, 2, 4
 PENDULUM = {
     "env_id": "Pendulum-v1",
     "env_kwargs": {},
@@ -32,13 +32,13 @@ def config_of(algo_id, **changes):
     if algo_id == "planet":
         planning = {
             "planning_horizon": H,
-            "planning_iterations": I,
+            "planning_iterations": N_ITERATIONS,
             "planning_candidates": 16,
             "planning_elites": E,
         }
         own = {"policy_kwargs": TINY}
     else:
-        planning = {"horizon": H, "n_iterations": I, "n_candidates": 16, "n_elites": E}
+        planning = {"horizon": H, "n_iterations": N_ITERATIONS, "n_candidates": 16, "n_elites": E}
         sizes = {"size": "tiny", "encoder_dim": 8, "mlp_dim": 8, "latent_dim": 8}
         own = {"n_proposals": 3, "sequence_length": None, "policy_kwargs": sizes}
     settings = {"config_id": f"Pendulum-v1:{algo_id}", "algo_id": algo_id, **PENDULUM}
@@ -95,21 +95,21 @@ def test_elites_are_told_best_first_in_the_units_of_the_environment(open_room):
     sizes = ("horizon", "n_candidates", "n_elites", "n_proposals")
     assert [told[name] for name in sizes] == [H, 16, E, 3]
     values, scores = decode(told["values"]), decode(told["scores"])
-    assert values.shape == scores.shape == (I, E)
+    assert values.shape == scores.shape == (N_ITERATIONS, E)
     assert (np.diff(values, axis=1) <= 0).all()
     np.testing.assert_allclose(scores.sum(axis=1), 1.0, rtol=1e-5)
     spread = decode(told["spread"])
-    assert spread.shape == (I, 5)
+    assert spread.shape == (N_ITERATIONS, 5)
     np.testing.assert_allclose(spread[:, 4], values[:, 0], rtol=1e-6)
     assert (np.diff(spread, axis=1) >= 0).all()
     np.testing.assert_allclose(decode(told["counts"]), (values * scores).sum(axis=1), rtol=1e-5)
-    elites = decode(told["elites"]).reshape(I, E, H)
+    elites = decode(told["elites"]).reshape(N_ITERATIONS, E, H)
     assert (np.abs(elites) <= 2.0).all()
     assert np.abs(elites).max() > 1.0  # a torque of Pendulum goes up to 2
     # A greedy action is the first of the best sequence, which is the plan.
     np.testing.assert_allclose(told["action"], elites[-1, 0, :1], rtol=1e-6)
     np.testing.assert_allclose(decode(told["sequence"]), elites[-1, 0], rtol=1e-6)
-    assert decode(told["std"]).shape == decode(told["mean"]).shape == (I, H)
+    assert decode(told["std"]).shape == decode(told["mean"]).shape == (N_ITERATIONS, H)
     assert set(np.unique(decode(told["proposed"]))) <= {0.0, 1.0}
 
 
@@ -189,7 +189,7 @@ def test_who_looks_on_changes_nothing(algo_id):
         )
         assert torch.equal(step.action, policy.code.to_env(trace.action))
         assert torch.equal(step.state, trace.state)
-        assert len(trace.stages) == I
+        assert len(trace.stages) == N_ITERATIONS
         for stage in trace.stages:
             best = stage.worth.gather(1, stage.index)
             torch.testing.assert_close(best, stage.values)

@@ -1,0 +1,1 @@
+"""Policies that were trained with Stable-Baselines3."""
