@@ -134,11 +134,11 @@ def _number(value: object) -> str:
 def settings_section(config: Config) -> str:
     """Show the settings that were chosen, then all of them, folded."""
     chosen = [
-        (f"`{key}`", _setting(value), "" if default is None else _setting(default[0]))
+        (f"`{key}`", format_setting(value), "" if default is None else format_setting(default[0]))
         for key, value, default in flatten_settings(config)
         if default is None or default[0] != value
     ]
-    everything = [(f"`{key}`", _setting(value)) for key, value, _ in flatten_settings(config)]
+    everything = [(f"`{key}`", format_setting(value)) for key, value, _ in flatten_settings(config)]
     return "\n".join(
         [
             "Chosen for this run; all others have their defaults:",
@@ -177,7 +177,8 @@ def _flatten(model: Any, *, prefix: str) -> Iterable[tuple[str, Any, tuple[Any] 
             yield prefix + name, value, None if field.is_required() else (field.default,)
 
 
-def _setting(value: Any) -> str:
+def format_setting(value: Any) -> str:
+    """Write the value of a setting as people read it."""
     if isinstance(value, ScheduleSpec):
         text = f"{value.start:g} → {value.end:g}"
         if (value.from_, value.to) != (0, 1):
@@ -186,7 +187,7 @@ def _setting(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, tuple):
-        return "[" + ", ".join(_setting(item) for item in value) + "]"
+        return "[" + ", ".join(format_setting(item) for item in value) + "]"
     if isinstance(value, int) and abs(value) >= 10_000:
         return f"{value:,}"
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,213 @@
+"""Figures for papers: learning curves, aggregates, performance profiles."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from utils.experiments.curves import Band, has_interval
+from utils.experiments.methods import Comparison
+from utils.experiments.statistics import Improvement, MethodScores
+from utils.statistics import performance_profile
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Colours that people who are colour-blind tell apart (Okabe and Ito 2008), told apart in grey by
+# the dashes too.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5195", "#000000")
+_DASHES = ("-", "--", "-.", ":")
+_INK, _FAINT = "#222222", "#d9dce1"
+_PANEL_INCHES = (3.3, 2.4)
+_MOST_COLUMNS = 3
+_STYLE = {
+    "font.size": 8.0,
+    "axes.titlesize": 8.5,
+    "axes.labelsize": 8.0,
+    "xtick.labelsize": 7.0,
+    "ytick.labelsize": 7.0,
+    "legend.fontsize": 7.0,
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "experiments",  # equal figures give equal files
+}
+
+
+def draw(figure_of: Any, *, formats: Sequence[str]) -> dict[str, bytes]:
+    """Return a figure as files.
+
+    Args:
+        figure_of: Builds the figure; called once, in the style of papers.
+        formats: `png` (300 dots per inch) and `svg`.
+    """
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    files = {}
+    with mpl.rc_context(_STYLE):
+        figure = figure_of()
+        FigureCanvasAgg(figure)
+        for name in formats:
+            buffer = io.BytesIO()
+            metadata = {"Date": None} if name == "svg" else {}
+            figure.savefig(buffer, format=name, dpi=300, metadata=metadata)
+            files[name] = buffer.getvalue()
+    return files
+
+
+def curves_figure(panels: Mapping[str, Mapping[str, Band]], *, label: str) -> Figure:
+    """Draw learning curves: a panel for each task, a line with its band for each method.
+
+    Args:
+        panels: For each task the bands by method.
+        label: What the vertical axis shows.
+    """
+    n_columns = min(_MOST_COLUMNS, len(panels))
+    n_rows = -(-len(panels) // n_columns)
+    figure = _new_figure(n_columns, n_rows)
+    axes = figure.subplots(n_rows, n_columns, squeeze=False).flat
+    names = list(dict.fromkeys(name for bands in panels.values() for name in bands))
+    for axis, (task, bands) in zip(axes, panels.items(), strict=False):
+        for name, band in bands.items():
+            _draw_band(axis, band, name, index=names.index(name))
+        is_share = next(iter(bands.values())).timesteps[-1] <= 1.0
+        _finish(axis, title=task, x="part of the training" if is_share else "timesteps", y=label)
+        if not is_share:
+            _count_timesteps(axis)
+    for axis in list(axes)[len(panels) :]:
+        axis.set_visible(False)
+    _put_legend(figure, figure.axes[0], n_names=len(names))
+    return figure
+
+
+def scores_figure(scores: Sequence[MethodScores], *, label: str, gap_label: str) -> Figure:
+    """Draw aggregates as points with their intervals: IQM, mean and, if known, optimality gap."""
+    has_gap = all(item.gap is not None for item in scores)
+    titles = ["Interquartile mean", "Mean", *(["Optimality gap"] if has_gap else [])]
+    figure = _new_figure(len(titles), 1, height=0.9 + 0.28 * len(scores), width=2.3)
+    axes = figure.subplots(1, len(titles), sharey=True, squeeze=False)[0]
+    places = np.arange(len(scores))[::-1]
+    for axis, title in zip(axes, titles, strict=True):
+        for place, item in zip(places, scores, strict=True):
+            value, low, high = _interval(item, title)
+            colour = COLOURS[(len(scores) - 1 - place) % len(COLOURS)]
+            if not math.isnan(low):
+                axis.plot(
+                    [low, high],
+                    [place, place],
+                    color=colour,
+                    lw=5,
+                    alpha=0.35,
+                    solid_capstyle="butt",
+                )
+            axis.plot([value], [place], "|", color=colour, ms=11, mew=2.2)
+        _finish(axis, title=title, x=gap_label if title == "Optimality gap" else label, y="")
+        axis.set_ylim(-0.6, len(scores) - 0.4)
+    axes[0].set_yticks(places, [item.name for item in scores])
+    return figure
+
+
+def profile_figure(comparison: Comparison, *, label: str) -> Figure:
+    """Draw which share of the runs scores more than each threshold."""
+    figure = _new_figure(1, 1)
+    axis = figure.subplots()
+    strata = {
+        method.name: np.concatenate(comparison.strata(method)) for method in comparison.methods
+    }
+    values = np.concatenate(list(strata.values()))
+    margin = 0.05 * (float(np.ptp(values)) or 1.0)
+    thresholds = np.linspace(values.min() - margin, values.max() + margin, 400)
+    for index, (name, score) in enumerate(strata.items()):
+        axis.plot(
+            thresholds, performance_profile(score, thresholds), lw=1.4, label=name,
+            color=COLOURS[index % len(COLOURS)], ls=_DASHES[index // len(COLOURS) % len(_DASHES)],
+        )  # fmt: skip
+    _finish(axis, title="Performance profile", x=f"{label}, τ", y="share of runs above τ")
+    _put_legend(figure, axis, n_names=len(strata))
+    return figure
+
+
+def improvement_figure(pairs: Sequence[Improvement]) -> Figure:
+    """Draw how likely one method beats another, pair by pair."""
+    figure = _new_figure(1, 1, height=0.9 + 0.28 * len(pairs), width=4.6)
+    axis = figure.subplots()
+    places = np.arange(len(pairs))[::-1]
+    for place, pair in zip(places, pairs, strict=True):
+        value, low, high = pair.probability
+        if not math.isnan(low):
+            axis.plot(
+                [low, high],
+                [place, place],
+                color=COLOURS[0],
+                lw=5,
+                alpha=0.35,
+                solid_capstyle="butt",
+            )
+        axis.plot([value], [place], "|", color=COLOURS[0], ms=11, mew=2.2)
+    axis.axvline(0.5, color=_INK, lw=0.8, ls=":")
+    axis.set_yticks(places, [f"{pair.method} > {pair.other}" for pair in pairs])
+    _finish(axis, title="", x="probability of improvement", y="")
+    axis.set_xlim(-0.02, 1.02)
+    axis.set_ylim(-0.6, len(pairs) - 0.4)
+    return figure
+
+
+def _new_figure(n_columns: int, n_rows: int, *, height: float = 0.0, width: float = 0.0) -> Figure:
+    from matplotlib.figure import Figure
+
+    w, h = width or _PANEL_INCHES[0], height or _PANEL_INCHES[1]
+    return Figure(figsize=(w * n_columns, h * n_rows), layout="constrained")
+
+
+def _draw_band(axes: Axes, band: Band, name: str, *, index: int) -> None:
+    colour = COLOURS[index % len(COLOURS)]
+    dash = _DASHES[index // len(COLOURS) % len(_DASHES)] if index >= len(COLOURS) else "-"
+    if has_interval(band):
+        axes.fill_between(band.timesteps, band.low, band.high, color=colour, alpha=0.18, lw=0)
+    runs = "run" if band.n_runs == 1 else "runs"
+    label = f"{name} ({band.n_runs} {runs})"
+    axes.plot(band.timesteps, band.value, color=colour, ls=dash, lw=1.4, label=label)
+
+
+def _interval(item: MethodScores, title: str) -> tuple[float, float, float]:
+    if title == "Interquartile mean":
+        return tuple(item.iqm)
+    if title == "Optimality gap":
+        assert item.gap is not None
+        return tuple(item.gap)
+    half = math.nan if item.half_width is None else item.half_width
+    return item.mean, item.mean - half, item.mean + half
+
+
+def _count_timesteps(axes: Axes) -> None:
+    from matplotlib.ticker import EngFormatter, MaxNLocator
+
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+
+
+def _finish(axes: Axes, *, title: str, x: str, y: str) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axes.set_title(title, loc="left", color=_INK, fontweight="bold")
+    axes.set_xlabel(x, color=_INK)
+    axes.set_ylabel(y, color=_INK)
+    axes.grid(visible=True, color=_FAINT, lw=0.6)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.tick_params(length=2.5, colors=_INK)
+
+
+def _put_legend(figure: Figure, axes: Axes, *, n_names: int) -> None:
+    """Write the names below the panels: inside them they would lie over curves."""
+    handles, labels = axes.get_legend_handles_labels()
+    if labels:
+        figure.legend(
+            handles, labels, loc="outside lower center", ncols=min(n_names, 3), frameon=False
+        )
