@@ -10,7 +10,7 @@ TEST_JOBS ?= 2
 # every family of environments among it.
 TRAIN_EXTRAS := box2d,image
 FAMILIES := atari,dm-control,minigrid,mujoco,retro,vizdoom
-DEV_EXTRAS := $(TRAIN_EXTRAS),$(FAMILIES),inspect,monitor,sweeps,hub,onnx,tensorboard,trackio,wandb,peers,dev
+DEV_EXTRAS := $(TRAIN_EXTRAS),$(FAMILIES),diffusion,minari,evolution,inspect,monitor,sweeps,hub,onnx,tensorboard,trackio,wandb,peers,dev
 
 # PYTHON=/path/to/python forces an interpreter; otherwise the first suitable one of these is used.
 PYTHON ?=
