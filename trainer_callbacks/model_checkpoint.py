@@ -15,6 +15,7 @@ from typing_extensions import override
 
 from trainer_callbacks.warmup_eval import first_evaluation_epoch
 from utils.checkpoints import point, resolve, save_checkpoint
+from utils.config import ReplayConfig, WorldModelsConfig
 from utils.errors import CheckpointError
 from utils.loggers.number_text import format_duration
 from utils.storage import remove_temporary_files, write_json
@@ -159,6 +160,9 @@ class ModelCheckpoint(Callback):
     def _warn_if_only_final(self, agent: Any) -> None:
         """Say at the start when no save falls into the run before its end."""
         config, counters = agent.config, agent.counters
+        phases = config.phases if isinstance(config, ReplayConfig | WorldModelsConfig) else ()
+        if any(phase.type != "online" for phase in phases):
+            return  # how long those last that take no timesteps, nobody knows yet
         per_epoch = counters.timesteps / counters.epoch
         n_epochs = math.ceil(config.max_timesteps / per_epoch)
         seconds = (self._clock() - self._started_at) * (n_epochs - counters.epoch + 1)

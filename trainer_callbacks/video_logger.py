@@ -14,7 +14,7 @@ from lightning.pytorch import Callback, Trainer
 from typing_extensions import override
 
 from utils.checkpoints import load_checkpoint
-from utils.config import WorldModelConfig
+from utils.config import WorldModelConfig, WorldModelsConfig
 from utils.errors import ConfigError, EnvironmentFailedError, MissingDependencyError, StorageError
 from utils.metrics import Counters
 from utils.playback.environment import RenderError
@@ -127,7 +127,7 @@ class VideoLogger(Callback):
         }
         try:
             film_episode(config, policy, path, **how)
-            if isinstance(config, WorldModelConfig) and config.dream_video:
+            if isinstance(config, WorldModelConfig | WorldModelsConfig) and config.dream_video:
                 from utils.playback.dream_film import film_dreams
 
                 film_dreams(config, policy, dream_path(path), **how)

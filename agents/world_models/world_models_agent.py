@@ -195,7 +195,7 @@ class WorldModelsAgent(BaseAgent):
         with torch.no_grad():
             variance = (picture - picture.mean(dim=0)).square().flatten(1).sum(dim=1).mean()
             metrics = {
-                "train/loss/reconstruction": error.detach(),
+                "train/loss/picture": error.detach(),
                 "train/vae/divergence": divergence.detach(),
                 "train/vae/explained": 1.0 - error / variance.clamp_min(1e-6),
             }
@@ -227,9 +227,9 @@ class WorldModelsAgent(BaseAgent):
         terms = {
             "expectation": mean_where(expectation, is_foretold),
             "reward": mean_where(model.reward.loss(foretold, reward), is_reached),
-            "end": mean_where(end, is_reached),
+            "continue": mean_where(end, is_reached),
         }
-        scales = {"reward": config.reward_loss_scale, "end": config.end_loss_scale}
+        scales = {"reward": config.reward_loss_scale, "continue": config.end_loss_scale}
         with torch.no_grad():
             size = mean_where((reward - mean_where(reward, is_reached)).square(), is_reached)
             metrics = {f"train/loss/{name}": term.detach() for name, term in terms.items()}

@@ -12,5 +12,5 @@ def register() -> None:
             "Spotlight-v0",
             entry_point="gym_envs.spotlight.env:SpotlightEnv",
             max_episode_steps=100,
-            reward_threshold=85.0,
+            reward_threshold=75.0,
         )

@@ -77,7 +77,16 @@ class LinearControllerPolicy(Belief):
         code = self.code
         if not code.is_continuous:
             return code.distribution.mode((output,))
-        squashed = output.tanh()
+        return self._cut(output.tanh())
+
+    def draw_evenly(self, n: int, generator: torch.Generator) -> Tensor:
+        """Draw n actions as a controller without preference would: before the cut evenly."""
+        drawn = self.code.draw_evenly(n, generator)
+        return self._cut(drawn) if self.code.is_continuous else drawn
+
+    def _cut(self, squashed: Tensor) -> Tensor:
+        """Return numbers in [-1, 1] as they are drawn; some of them cut at the bounds."""
+        code = self.code
         assert code.scale is not None, code
         low, half_span = code.scale.low.flatten(), code.scale.half_span.flatten()
         # Where the tanh lies between the bounds, in units of [-1, 1] from one to the other.

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from utils.policies.world_model_policy import Belief
+from utils.policies.linear_controller_policy import LinearControllerPolicy
 from utils.rollouts.experience_collector import Decision
 from utils.rollouts.stepper import Observation
 
@@ -19,7 +19,13 @@ class HeldRandomExplorer:
     """
 
     def __init__(
-        self, policy: Belief, n_envs: int, *, held_steps: tuple[int, int], seed: int, device: Any
+        self,
+        policy: LinearControllerPolicy,
+        n_envs: int,
+        *,
+        held_steps: tuple[int, int],
+        seed: int,
+        device: torch.device,
     ) -> None:
         """Bind a policy.
 
@@ -31,17 +37,17 @@ class HeldRandomExplorer:
             device: Where the policy lives.
         """
         self._policy, self._held = policy, held_steps
-        self._device = torch.device(device)
+        self._device = device
         self._generator = torch.Generator()
         self._generator.manual_seed(seed)
         self._left = torch.zeros(n_envs, dtype=torch.int64)
-        self._action = policy.code.draw_evenly(n_envs, self._generator)
+        self._action = policy.draw_evenly(n_envs, self._generator)
 
     def draw(self, n: int, *, mask: Tensor | None) -> Decision:
         """Choose for n environments without looking; see `Explorer`."""
         assert mask is None, "a world model knows no masks"
         least, most = self._held
-        fresh = self._policy.code.draw_evenly(n, self._generator)
+        fresh = self._policy.draw_evenly(n, self._generator)
         n_steps = torch.randint(least, most + 1, (n,), generator=self._generator)
         is_new = self._left == 0
         shaped = is_new.view(-1, *([1] * (fresh.ndim - 1)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from utils.config import (
     Config,
     OffPolicyConfig,
@@ -10,6 +12,7 @@ from utils.config import (
     REINFORCEConfig,
     TDMPCConfig,
     WorldModelConfig,
+    WorldModelsConfig,
 )
 
 N_ENVS = 2
@@ -71,6 +74,8 @@ def _of_algorithm(config: Config, *, n_steps: int) -> list[str]:
             ]
         case WorldModelConfig():
             return _of_world_model(config, n_steps=n_steps)
+        case WorldModelsConfig():
+            return _of_phases(config, n_steps=n_steps)
         case TDMPCConfig():
             return [
                 f"steps_per_epoch={n_steps}",
@@ -107,3 +112,36 @@ def _of_world_model(config: WorldModelConfig, *, n_steps: int) -> list[str]:
     if isinstance(config, PlanetConfig):
         overrides += ["planning_candidates=8", "planning_elites=2", "planning_iterations=2"]
     return overrides
+
+
+def _of_phases(config: WorldModelsConfig, *, n_steps: int) -> list[str]:
+    """Return small models and populations, and phases that are as short as they get."""
+    amounts = {"collect": {"timesteps": N_ENVS * n_steps}, "evolve": {"updates": 1}}
+    phases = [
+        {
+            "name": phase.name,
+            "type": phase.type,
+            "hooks": list(phase.hooks),
+            "duration": amounts.get(phase.hooks[-1], {"updates": 2}),
+        }
+        for phase in config.phases
+    ]
+    n_collecting = sum(phase.hooks == ("collect",) for phase in config.phases)
+    # Candidates play for longer than the run collects.
+    room = N_ENVS * (n_steps * n_collecting + 100 * LONGEST_EPISODE)
+    return [
+        f"max_timesteps={room}",
+        f"phases={json.dumps(phases)}",
+        f"steps_per_epoch={n_steps}",
+        "updates_per_epoch=2",
+        "vae_batch_size=4",
+        "rnn_batch_size=2",
+        "sequence_length=8",
+        "buffer_steps=1000",
+        "buffer_folder=null",
+        "population=4",
+        "episodes_per_candidate=2",
+        "evolve_max_steps=10",
+        "policy_kwargs.depth=4",
+        "policy_kwargs.units=16",
+    ]

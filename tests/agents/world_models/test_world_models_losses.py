@@ -44,7 +44,7 @@ def test_with_one_component_both_mixtures_have_the_loss_of_a_normal_distribution
     parameters = torch.zeros(mixture.n_parameters, requires_grad=True)
     latent = torch.tensor([1.0, 2.0], requires_grad=True)
     loss = expectation_loss(mixture, parameters, latent)
-    # (0.5 * (1 + 4) + 2 * 0.918939) / 2
+    # Squares 1 and 4, halved, and log sqrt(2 pi) = 0.918939 of each, for each of two numbers.
     assert loss.item() == pytest.approx(2.168939, rel=1e-5)
     loss.backward()
     assert latent.grad is None  # V is not taught to be easy to foretell
