@@ -19,6 +19,7 @@ from utils.statistics import Interval, bootstrap_interval, interquartile_mean
 TRAINING_KEY = "train/roll/ep_rew_mean"
 N_POINTS = 60
 _RESAMPLES = 1000
+_FEW_POINTS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,12 @@ def read_run_curve(run: Run, key: str) -> Curve | None:
 
 
 def choose_curve_key(runs: Sequence[Run]) -> str:
-    """Return the evaluations' return where a run has it, else that of the training."""
-    has_evaluations = any(read_run_curve(run, EVALUATION_KEY) is not None for run in runs)
-    return EVALUATION_KEY if has_evaluations else TRAINING_KEY
+    """Return the key of the return in evaluations; of that in training where runs have few."""
+    curves = [read_run_curve(run, EVALUATION_KEY) for run in runs]
+    lengths = sorted(0 if curve is None else len(curve) for curve in curves)
+    has_enough = bool(lengths) and lengths[len(lengths) // 2] >= _FEW_POINTS
+    has_training = any(read_run_curve(run, TRAINING_KEY) is not None for run in runs)
+    return EVALUATION_KEY if has_enough or not has_training else TRAINING_KEY
 
 
 def build_band(tasks: Sequence[Sequence[Curve]], scales: Sequence[Scale] = ()) -> Band | None:

@@ -57,8 +57,8 @@ def write_group_report(
         "## Curves",
         (
             f"![Interquartile mean of the seeds and its 95 % interval]({_CURVES})\n\n"
-            "Interquartile mean of the seeds with its 95 % interval (bootstrap). A seed that reached its goal "
-            "earlier counts with its last value from there on."
+            "Interquartile mean of the seeds with its 95 % interval (bootstrap). A seed that "
+            "reached its goal earlier counts with its last value from there on."
             if has_curves
             else "No seed has a curve yet."
         ),
