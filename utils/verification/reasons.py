@@ -1,0 +1,124 @@
+"""What may explain that a run comes out otherwise: its config, its past, the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_FACTS = (
+    ("python", "python"),
+    ("device", "device"),
+    ("device_name", "device"),
+    ("cuda", "CUDA"),
+    ("cudnn", "cuDNN"),
+    ("torch_threads", "torch threads"),
+    ("vectorization", "vectorization"),
+    ("cpu_capability", "torch's vector instructions"),
+    ("processor", "processor"),
+    ("platform", "system"),
+    ("git_commit", "this program's commit"),
+)
+_ABSENT = "-"
+
+
+def explain(
+    sessions: Sequence[Mapping[str, Any]],
+    again: Mapping[str, Any],
+    *,
+    config: Mapping[str, Any],
+    results: Mapping[str, Any],
+) -> list[str]:
+    """Return what is not as it was when the run was trained, what explains most first.
+
+    Args:
+        sessions: What was recorded of each process that trained the run, oldest first.
+        again: What was recorded of the process that has trained it again.
+        config: The config in the run's folder.
+        results: Its `results.json`, {} where there is none.
+    """
+    reasons = _config_reasons(sessions, config, results)
+    if not sessions:
+        return [*reasons, "versions, threads and device of the training were not recorded"]
+    return [*reasons, *_machine_reasons(sessions[-1], again), *_past_reasons(sessions)]
+
+
+def _config_reasons(
+    sessions: Sequence[Mapping[str, Any]], config: Mapping[str, Any], results: Mapping[str, Any]
+) -> list[str]:
+    trained = sessions[-1].get("config") if sessions else None
+    if isinstance(trained, Mapping):
+        return [
+            f"config.json was changed after the training: {key} was {old}, is {new}"
+            for key, old, new in changed_settings(trained, config)
+        ]
+    found = []
+    for key in ("seed", "config_id"):
+        if key in results and results[key] != config.get(key):
+            found.append(
+                f"config.json was changed after the training: {key} was {results[key]}, "
+                f"is {config.get(key)}"
+            )
+    return found
+
+
+def changed_settings(
+    old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = ""
+) -> list[tuple[str, Any, Any]]:
+    """Return dotted key, old and new value of every setting that is not the same."""
+    found: list[tuple[str, Any, Any]] = []
+    for key in dict.fromkeys((*old, *new)):
+        before, after = old.get(key, _ABSENT), new.get(key, _ABSENT)
+        if key == "schema_version" and not prefix:
+            continue
+        if isinstance(before, Mapping) and isinstance(after, Mapping):
+            found += changed_settings(before, after, f"{prefix}{key}.")
+        elif before != after:
+            found.append((prefix + key, before, after))
+    return found
+
+
+def _machine_reasons(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    found = []
+    old, new = before.get("packages") or {}, now.get("packages") or {}
+    # A library that was not asked about then may have been there all the same.
+    for name in old:
+        if old[name] != new.get(name):
+            found.append(f"{name} was {old[name]}, is {new.get(name, 'not installed')}")
+    found += [
+        f"{words} was {before[key]}, is {now.get(key)}"
+        for key, words in _FACTS
+        if key in before and before[key] != now.get(key)
+    ]
+    old, new = before.get("thread_variables") or {}, now.get("thread_variables") or {}
+    for name in dict.fromkeys((*old, *new)):
+        if old.get(name) != new.get(name):
+            found.append(f"{name} was {old.get(name, 'not set')}, is {new.get(name, 'not set')}")
+    old, new = before.get("processor_flags"), now.get("processor_flags")
+    if isinstance(old, list) and isinstance(new, list) and set(old) != set(new):
+        lost, won = sorted(set(old) - set(new)), sorted(set(new) - set(old))
+        parts = [f"without {' '.join(lost)}"] * bool(lost) + [f"with {' '.join(won)}"] * bool(won)
+        found.append(f"the processor's vector instructions: now {', '.join(parts)}")
+    if before.get("git_has_changes") or now.get("git_has_changes"):
+        when = {
+            (True, True): "then and now",
+            (True, False): "then",
+            (False, True): "now",
+        }[bool(before.get("git_has_changes")), bool(now.get("git_has_changes"))]
+        found.append(f"this program had uncommitted changes {when}")
+    return found
+
+
+def _past_reasons(sessions: Sequence[Mapping[str, Any]]) -> list[str]:
+    if len(sessions) < 2:
+        return []
+    found = [f"{len(sessions)} processes trained the run one after the other (it was resumed)"]
+    first, last = sessions[0].get("config"), sessions[-1].get("config")
+    if isinstance(first, Mapping) and isinstance(last, Mapping):
+        found += [
+            f"the run was resumed with other settings: {key} was {old} at first, {new} in the end"
+            for key, old, new in changed_settings(first, last)
+        ]
+    devices = dict.fromkeys(str(session.get("device")) for session in sessions)
+    if len(devices) > 1:
+        found.append(f"it was trained on {' and then on '.join(devices)}")
+    return found
