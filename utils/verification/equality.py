@@ -132,7 +132,7 @@ def _is_equal(stored: Any, again: Any, tolerance: float) -> bool:
             return False
         if tolerance and stored.is_floating_point():
             return torch.allclose(stored, again, rtol=tolerance, atol=_ABSOLUTE, equal_nan=True)
-        left, right = stored.contiguous().cpu(), again.contiguous().cpu()
+        left, right = stored.cpu().reshape(-1), again.cpu().reshape(-1)
         return bool(torch.equal(left.view(torch.uint8), right.view(torch.uint8)))
     if isinstance(stored, np.ndarray) and isinstance(again, np.ndarray):
         return (

@@ -51,14 +51,12 @@ def _config_reasons(
             f"config.json was changed after the training: {key} was {old}, is {new}"
             for key, old, new in changed_settings(trained, config)
         ]
-    found = []
-    for key in ("seed", "config_id"):
-        if key in results and results[key] != config.get(key):
-            found.append(
-                f"config.json was changed after the training: {key} was {results[key]}, "
-                f"is {config.get(key)}"
-            )
-    return found
+    return [
+        f"config.json was changed after the training: {key} was {results[key]}, "
+        f"is {config.get(key)}"
+        for key in ("seed", "config_id")
+        if key in results and results[key] != config.get(key)
+    ]
 
 
 def changed_settings(
@@ -78,12 +76,13 @@ def changed_settings(
 
 
 def _machine_reasons(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    found = []
     old, new = before.get("packages") or {}, now.get("packages") or {}
     # A library that was not asked about then may have been there all the same.
-    for name in old:
-        if old[name] != new.get(name):
-            found.append(f"{name} was {old[name]}, is {new.get(name, 'not installed')}")
+    found = [
+        f"{name} was {version}, is {new.get(name, 'not installed')}"
+        for name, version in old.items()
+        if version != new.get(name)
+    ]
     found += [
         f"{words} was {before[key]}, is {now.get(key)}"
         for key, words in _FACTS
