@@ -224,8 +224,12 @@ class WorldModelsConfig(Config):
 
     def find_inconsistencies(self) -> list[Problem]:
         """List what does not fit together in phases, buffer and evolution."""
+        # A smaller budget than the phases ask for is no contradiction: it ends the run early.
+        wanted = [phase.duration.timesteps or 0 for phase in self.phases if phase.duration]
         problems = phase_problems(
-            self.phases, update_hooks=self.UPDATE_HOOKS, max_timesteps=self.max_timesteps
+            self.phases,
+            update_hooks=self.UPDATE_HOOKS,
+            max_timesteps=max(self.max_timesteps, sum(wanted)),
         )
         if not self.phases:
             problems.append(Problem(("phases",), "'phases' must name at least one phase"))
