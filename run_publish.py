@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 
 from utils.errors import exit_on_user_error
 from utils.lazy_imports import collector_paused, postpone_library_parts
 from utils.publishing import find_target, parse_publish_args, plan_publication
+from utils.publishing.signals import end_on_signals
 from utils.run.selection import work_on_checkpoint
 
 
 def main() -> int:
     """Parse the command line, find the run, judge, film and publish its policy."""
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # nothing half-made
+    end_on_signals()
     # Mistakes about runs, options and logins are told before anything heavy is imported.
     args = parse_publish_args(sys.argv[1:])
     plan = plan_publication(args)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import shutil
 import sys
-import tempfile
-from pathlib import Path
 from typing import TextIO
 
 from utils.publishing.folder import LoadPolicy, Publication, write_publication
 from utils.publishing.hub import Hub
 from utils.publishing.plan import PublishPlan
 from utils.publishing.target import Target
-from utils.storage import storage_errors
+from utils.storage import storage_errors, temporary_folder
 
 
 def publish(
@@ -39,11 +37,9 @@ def publish(
 def _upload(
     plan: PublishPlan, repo_id: str, hub: Hub, load_policy: LoadPolicy, stream: TextIO
 ) -> None:
-    with storage_errors(Path("a temporary folder")):
-        temporary = tempfile.TemporaryDirectory(prefix="publish-")
-    with temporary as folder:
+    with temporary_folder(prefix="publish-") as folder:
         made = write_publication(
-            plan, Path(folder), repo_id=repo_id, token=hub.token, load_policy=load_policy
+            plan, folder, repo_id=repo_id, token=hub.token, load_policy=load_policy
         )
         _tell(plan, made, stream)
         upload = hub.upload(
@@ -60,17 +56,13 @@ def _upload(
 
 
 def _write_only(plan: PublishPlan, repo_id: str, load_policy: LoadPolicy, stream: TextIO) -> None:
-    with storage_errors(plan.output):
-        folder = Path(tempfile.mkdtemp(prefix=".publish-", dir=plan.output.absolute().parent))
-    try:
+    with temporary_folder(plan.output.absolute().parent, prefix=".publish-") as folder:
         made = write_publication(plan, folder, repo_id=repo_id, token=None, load_policy=load_policy)
         _tell(plan, made, stream)
         with storage_errors(plan.output):
             folder.chmod(0o755)
             shutil.rmtree(plan.output, ignore_errors=True)
             folder.rename(plan.output)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     kind = "the private repository " if plan.args.is_private else ""
     told = f"dry run: written to {plan.output}, to be {kind}{repo_id}; nothing was sent"
     print(told, file=stream)

@@ -6,6 +6,9 @@ import contextlib
 import itertools
 import json
 import os
+import shutil
+import tempfile
+import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
@@ -14,6 +17,7 @@ from utils.errors import StorageError
 
 TEMPORARY_SUFFIX = ".tmp"
 _serial = itertools.count()
+_open_folders: set[Path] = set()
 
 
 @contextlib.contextmanager
@@ -36,6 +40,41 @@ def storage_errors(path: Path) -> Iterator[None]:
 def temporary_path(path: Path) -> Path:
     """Return a name in the folder of `path` that no other writer uses and no loader reads."""
     return path.with_name(f".{path.name}.{os.getpid()}-{next(_serial)}{TEMPORARY_SUFFIX}")
+
+
+@contextlib.contextmanager
+def temporary_folder(parent: Path | None = None, *, prefix: str) -> Iterator[Path]:
+    """Make a folder that is gone when the body ends, however it ends, unless it was moved away.
+
+    An interrupt may come at any instruction: the name is chosen first, so that none falls between
+    the making of the folder and the promise to remove it.
+
+    Args:
+        parent: The folder that it is in; the system's for temporary files if None.
+        prefix: Its name begins so.
+
+    Yields:
+        The folder, which nobody else can read.
+
+    Raises:
+        StorageError: It cannot be made.
+    """
+    parent = Path(tempfile.gettempdir()) if parent is None else parent
+    folder = parent / f"{prefix}{uuid.uuid4().hex[:12]}"
+    _open_folders.add(folder)
+    try:
+        with storage_errors(folder):
+            folder.mkdir(mode=0o700)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        _open_folders.discard(folder)
+
+
+def remove_temporary_folders() -> None:
+    """Remove every temporary folder of this process, for an end that unwinds nothing."""
+    for folder in tuple(_open_folders):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager

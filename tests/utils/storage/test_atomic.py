@@ -1,10 +1,18 @@
 import os
 import resource
+from pathlib import Path
 
 import pytest
 
 from utils.errors import StorageError
-from utils.storage import atomic_file, read_json, remove_temporary_files, write_bytes, write_json
+from utils.storage import (
+    atomic_file,
+    read_json,
+    remove_temporary_files,
+    temporary_folder,
+    write_bytes,
+    write_json,
+)
 
 
 @pytest.fixture
@@ -38,6 +46,37 @@ def test_full_disk_is_a_storage_error_and_leaves_the_old_content(tmp_path, small
         write_bytes(path, b"x" * 100_000)
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["a.bin"]
+
+
+def test_a_temporary_folder_is_gone_at_the_end_unless_it_was_moved(tmp_path):
+    with temporary_folder(tmp_path, prefix=".made-") as folder:
+        assert folder.parent == tmp_path
+        assert folder.name.startswith(".made-")
+        assert folder.stat().st_mode & 0o077 == 0
+        (folder / "file").write_text("x")
+    assert os.listdir(tmp_path) == []
+    with temporary_folder(tmp_path, prefix=".made-") as folder:
+        folder.rename(tmp_path / "kept")
+    assert os.listdir(tmp_path) == ["kept"]
+
+
+def test_an_interrupt_at_the_making_of_a_temporary_folder_leaves_none(tmp_path, monkeypatch):
+    make = Path.mkdir
+
+    def make_and_be_interrupted(self, **kwargs):
+        make(self, **kwargs)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "mkdir", make_and_be_interrupted)
+    with pytest.raises(KeyboardInterrupt), temporary_folder(tmp_path, prefix="made-"):
+        pass
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_temporary_folder_that_cannot_be_made_is_a_storage_error(tmp_path):
+    missing = tmp_path / "none"
+    with pytest.raises(StorageError, match="none"), temporary_folder(missing, prefix="made-"):
+        pass
 
 
 def test_old_content_is_in_place_until_the_new_one_is_whole(tmp_path):
