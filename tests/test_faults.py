@@ -94,13 +94,13 @@ def test_a_worker_dies(by_signal, reason, tmp_path):
 
 
 def test_a_worker_hangs(tmp_path):
-    arguments = broken("Hanging", vectorization="async", env_timeout_seconds=1.0)
+    arguments = broken("Hanging", vectorization="async", env_timeout_seconds=3.0)
     started = time.monotonic()
     finished = train(*arguments, runs_dir=tmp_path)
-    assert time.monotonic() - started < 30
+    assert time.monotonic() - started < 120
     line = assert_failed_whole(finished, only_run(tmp_path), epochs=3)
     assert "did not answer" in line
-    assert "env_timeout_seconds (1)" in line
+    assert "env_timeout_seconds (3)" in line
 
 
 def test_a_reward_is_not_a_number(tmp_path):

@@ -46,7 +46,7 @@ class TerminalSession:
         """Press keys."""
         os.write(self.terminal, text.encode())
 
-    def expect(self, pattern: str, *, seconds: float = 20.0) -> re.Match[str]:
+    def expect(self, pattern: str, *, seconds: float = 120.0) -> re.Match[str]:
         """Wait until the program shows something new that fits; colours count as nothing."""
         deadline = time.monotonic() + seconds
         while True:
@@ -65,6 +65,25 @@ class TerminalSession:
             self._read(left)
         return self.seen[start:]
 
+    def wait_until_read(self, *, seconds: float = 120.0) -> None:
+        """Wait until the program has taken every key that was pressed."""
+        self.read_for(0.2)  # the kernel hands them over a little later
+        deadline = time.monotonic() + seconds
+        end_of_program = os.open(f"/proc/{self.pid}/fd/0", os.O_RDWR | os.O_NOCTTY)
+        try:
+            while struct.unpack("i", fcntl.ioctl(end_of_program, termios.FIONREAD, b"\0" * 4))[0]:
+                assert time.monotonic() < deadline, f"keys unread after {seconds} s"
+                self._read(0.01)
+        finally:
+            os.close(end_of_program)
+
+    def wait_for_keys_at_once(self, *, seconds: float = 120.0) -> None:
+        """Wait until the program takes each key as it is pressed, unseen."""
+        deadline = time.monotonic() + seconds
+        while self.local_flags() & (termios.ECHO | termios.ICANON):
+            assert time.monotonic() < deadline, f"still whole lines after {seconds} s"
+            self._read(0.01)
+
     def local_flags(self) -> int:
         """Return the local flags of the terminal as they are now."""
         return int(termios.tcgetattr(self.terminal)[3])
@@ -74,7 +93,7 @@ class TerminalSession:
         both = termios.ECHO | termios.ICANON
         return self.local_flags() & both == both
 
-    def wait(self, *, seconds: float = 20.0) -> int:
+    def wait(self, *, seconds: float = 120.0) -> int:
         """Wait for the end of the program; return its exit code."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:

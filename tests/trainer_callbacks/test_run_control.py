@@ -53,12 +53,14 @@ def agent(tmp_path, keys, told):
     return agent
 
 
-def press(keys, *pressed):
+def press(agent, keys, *pressed):
     """Press keys as the keyboard's thread does, which waits a little for the answer."""
+    control = agent.callbacks[0]
     threads = [threading.Thread(target=keys.press, args=(key,)) for key in pressed]
     for thread in threads:
         thread.start()
-    time.sleep(0.05)
+    while len(control._pressed) < len(pressed):
+        time.sleep(0.001)
     return threads
 
 
@@ -123,7 +125,7 @@ def test_what_comes_too_late_is_told(agent, keys):
 
 def test_keys_ask_for_the_same(agent, keys, told, caplog):
     with caplog.at_level(logging.INFO, "gymnasium_solver"):
-        threads = press(keys, "s", "E", "q")
+        threads = press(agent, keys, "s", "E", "q")
         agent.train_epoch()
         for thread in threads:
             thread.join()

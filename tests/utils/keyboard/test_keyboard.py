@@ -80,11 +80,11 @@ def test_function_keys_and_pasted_text_are_no_keys(program):
         session.expect("open True")
         session.type("\x1bOS")  # F4
         session.type("\x1b[1;2S")
-        time.sleep(0.2)
+        session.wait_until_read()
         session.type("quick fox\n")
-        time.sleep(0.2)
+        session.wait_until_read()
         session.type("\x04")
-        time.sleep(0.2)
+        session.wait_until_read()
         session.type("q")
         session.expect("^key ")
         session.expect("^closed")
@@ -146,7 +146,7 @@ def test_a_program_in_the_background_leaves_the_shell_its_keys(program):
         session.expect("^55$")
         session.type("fg\n")
         session.expect("program.py")
-        time.sleep(0.8)  # it looks twice a second
+        session.wait_for_keys_at_once()
         session.type("q")
         session.expect("^key q$")
         session.expect("^closed True$")

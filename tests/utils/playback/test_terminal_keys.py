@@ -57,8 +57,8 @@ def test_reading_waits_only_until_a_key(terminal):
     timer = threading.Timer(0.05, os.write, (ours, b"n"))
     timer.start()
     started = time.monotonic()
-    assert keys.read(10.0) == ["n"]
-    assert time.monotonic() - started < 5
+    assert keys.read(300.0) == ["n"]
+    assert time.monotonic() - started < 60
     timer.join()
     keys.stop()
 

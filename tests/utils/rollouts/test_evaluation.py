@@ -71,7 +71,7 @@ def test_returns_come_in_the_order_of_environments_then_time() -> None:
 def test_an_endless_episode_is_given_up_and_not_counted() -> None:
     started = time.perf_counter()
     found = evaluate(CountingVectorEnv([None]), n_episodes=3, timeout_seconds=0.05)
-    assert time.perf_counter() - started < 5
+    assert time.perf_counter() - started < 60
     assert found.returns == found.lengths == []
     assert found.n_unfinished == 3
     assert found.mean is found.std is found.confidence_half_width() is None

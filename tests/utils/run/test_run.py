@@ -42,7 +42,7 @@ def test_simultaneous_starts_get_folders_of_their_own(tmp_path):
     ]
     for process in processes:
         process.start()
-    found = {ids.get(timeout=10) for _ in processes}
+    found = {ids.get(timeout=120) for _ in processes}
     for process in processes:
         process.join()
     assert found == {"20300102-030405-a-b", *(f"20300102-030405-a-b-{i}" for i in range(2, 9))}

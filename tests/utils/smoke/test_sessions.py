@@ -28,7 +28,7 @@ def test_a_process_that_outlives_its_leader_is_found_and_ended(leader):
     assert set(find_processes(leader).values()) == {"sleep"}
     assert wait_for_end(leader, seconds=0.1) == ["sleep"]
     end_session(leader)
-    assert wait_for_end(leader, seconds=5) == []
+    assert wait_for_end(leader, seconds=60) == []
 
 
 def test_one_that_ends_by_itself_is_waited_for():
@@ -36,6 +36,6 @@ def test_one_that_ends_by_itself_is_waited_for():
         [sys.executable, "-c", "import time; time.sleep(0.2)"], start_new_session=True
     )
     started = time.perf_counter()
-    assert wait_for_end(process.pid, seconds=20) == []
-    assert time.perf_counter() - started < 10
+    assert wait_for_end(process.pid, seconds=120) == []
+    assert time.perf_counter() - started < 60
     process.wait()

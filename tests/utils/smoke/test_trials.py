@@ -69,7 +69,7 @@ def test_whoever_stops_listening_ends_the_trials_under_way():
     assert next(trials).config_id == "prints"
     started = time.perf_counter()
     trials.close()
-    assert time.perf_counter() - started < 20
+    assert time.perf_counter() - started < 50
 
 
 def test_a_process_that_dies_takes_no_other_with_it(results):
@@ -82,7 +82,7 @@ def test_a_process_that_dies_takes_no_other_with_it(results):
 def test_a_trial_that_hangs_is_ended():
     started = time.perf_counter()
     (found,) = run_trials(act, ["hangs"], timeout_seconds=1, preload=[])
-    assert time.perf_counter() - started < 20
+    assert time.perf_counter() - started < 50
     assert found.outcome == "failed"
     assert found.reason == "not through after 1 s; at the door"
 

@@ -29,8 +29,11 @@ def is_alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    stat = Path(f"/proc/{pid}/stat")
-    return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:  # gone meanwhile
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
 
 
 def wait_until_gone(pids: list[int], seconds: float) -> bool:
@@ -185,7 +188,7 @@ def run_until_error(env: SubprocessVectorEnv) -> tuple[str, float]:
 def test_an_exception_names_env_step_and_cause() -> None:
     text, seconds = run_until_error(make(envs.RaisingEnv, at_step=3, at_seed=1))
     assert text == "environment 1 (RaisingEnv) raised ValueError in step 3: the wheel came off"
-    assert seconds < 5
+    assert seconds < 60
 
 
 def test_the_traceback_of_the_worker_is_the_cause() -> None:
@@ -204,7 +207,7 @@ def test_a_dead_worker_is_named_with_its_exit_code(by_signal: int | None, reason
     text, seconds = run_until_error(make(envs.DyingEnv, at_seed=2, by_signal=by_signal))
     assert "worker 1 (environments 1 to 2 of DyingEnv)" in text
     assert reason in text
-    assert seconds < 5
+    assert seconds < 60
 
 
 def test_a_worker_killed_between_two_steps_is_noticed() -> None:
@@ -212,7 +215,7 @@ def test_a_worker_killed_between_two_steps_is_noticed() -> None:
     env.reset(seed=0)
     pids = env.worker_pids
     os.kill(pids[0], signal.SIGKILL)
-    wait_until_gone(pids[:1], 5)
+    wait_until_gone(pids[:1], 60)
     with pytest.raises(EnvironmentFailedError, match=r"worker 0 .*SIGKILL"):
         env.step(zeros(env))
     assert not any(map(is_alive, pids))
@@ -221,11 +224,11 @@ def test_a_worker_killed_between_two_steps_is_noticed() -> None:
 @pytest.mark.slow
 def test_a_hanging_worker_is_named_after_the_timeout() -> None:
     text, seconds = run_until_error(
-        make(envs.HangingEnv, at_seed=0, at_step=2, env_timeout_seconds=0.3)
+        make(envs.HangingEnv, at_seed=0, at_step=2, env_timeout_seconds=1.5)
     )
     assert "worker 0 (environments 0 to 0 of HangingEnv) did not answer" in text
-    assert "env_timeout_seconds (0.3)" in text
-    assert seconds < 10
+    assert "env_timeout_seconds (1.5)" in text
+    assert seconds < 60
 
 
 class SlowEnv(envs.CountingEnv):
@@ -365,7 +368,7 @@ def test_workers_end_when_the_parent_is_killed(tmp_path: Path, method: str) -> N
     process, pids = start_script(tmp_path, method)
     process.kill()
     process.wait()
-    assert wait_until_gone(pids, 10)
+    assert wait_until_gone(pids, 60)
     process.communicate()
 
 
@@ -376,7 +379,7 @@ def test_workers_end_when_the_parent_is_killed_while_a_step_hangs(tmp_path: Path
     time.sleep(0.1)
     process.kill()
     process.wait()
-    assert wait_until_gone(pids, 10)
+    assert wait_until_gone(pids, 60)
     process.communicate()
 
 
