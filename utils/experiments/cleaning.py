@@ -1,0 +1,136 @@
+"""Which runs give up their checkpoints and films, and what stays of them."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from utils.errors import ConfigError
+from utils.experiments.records import Record
+from utils.run import Run, read_labels
+from utils.run.labels import KEEP_TAG, LABELS_NAME
+from utils.run.lock import RunLock
+
+KEPT_FILES = frozenset(
+    {
+        "config.json",
+        "status.json",
+        "environment.json",
+        "results.json",
+        "metrics.jsonl",
+        "alerts.jsonl",
+        "report.md",
+        "curves.png",
+        "run.log",
+        LABELS_NAME,
+    }
+)
+"""What stays of a cleaned run, beside configs of older programs: enough to compare, to draw and to
+train it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaning:
+    """What becomes of one run."""
+
+    record: Record
+    reason: str
+    """Why it is kept whole; "" where it is cleaned."""
+    paths: tuple[Path, ...] = ()
+    """What is removed of it."""
+    n_bytes: int = 0
+    """How much that is."""
+
+
+def plan_cleaning(
+    records: Sequence[Record], *, keep_best: int, keep_recent: int, metric: str
+) -> list[Cleaning]:
+    """Decide what becomes of each run.
+
+    Args:
+        records: Newest first.
+        keep_best: So many runs of each config with the highest value of the metric stay whole.
+        keep_recent: So many of the newest of all of them, too.
+        metric: Key of the value.
+    """
+    best = _best(records, keep_best, metric)
+    plans = []
+    for index, record in enumerate(records):
+        reason = _why_kept(record, is_recent=index < keep_recent, is_best=record in best)
+        if reason:
+            plans.append(Cleaning(record, reason))
+            continue
+        paths = removable(record.run.path)
+        plans.append(Cleaning(record, "", tuple(paths), sum(map(_size, paths))))
+    return plans
+
+
+def clean_run(run: Run, paths: Sequence[Path]) -> None:
+    """Remove what was planned, unless the run is being trained or was tagged by now.
+
+    Raises:
+        ConfigError: It is.
+    """
+    if KEEP_TAG in read_labels(run.path).tags:
+        raise ConfigError(f"run '{run.id}' was tagged '{KEEP_TAG}' meanwhile")
+    with RunLock(run.path):
+        if run.read_status()["status"] == "running":
+            raise ConfigError(f"run '{run.id}' is being trained")
+        for path in paths:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        (run.path / ".lock").unlink()
+
+
+def removable(folder: Path) -> list[Path]:
+    """Return what is removed from a run's folder when it is cleaned."""
+    return sorted(
+        path
+        for path in folder.iterdir()
+        if path.name not in KEPT_FILES
+        and path.name != ".lock"
+        and not path.name.startswith("config.version_")
+    )
+
+
+def _best(records: Sequence[Record], n: int, metric: str) -> list[Record]:
+    by_config: dict[str, list[Record]] = {}
+    for record in records:
+        value = record.value(metric)
+        if isinstance(value, int | float) and math.isfinite(value):
+            by_config.setdefault(str(record.columns["config"]), []).append(record)
+    return [
+        record
+        for of_config in by_config.values()
+        for record in sorted(of_config, key=lambda r: -r.value(metric))[:n]
+    ]
+
+
+def _why_kept(record: Record, *, is_recent: bool, is_best: bool) -> str:
+    if record.columns["status"] == "running":
+        return "running"
+    if KEEP_TAG in record.columns["tags"]:
+        return f"tagged {KEEP_TAG}"
+    if is_best:
+        return "among the best"
+    if is_recent:
+        return "among the newest"
+    return "" if removable(record.run.path) else "cleaned already"
+
+
+def _size(path: Path) -> int:
+    if path.is_symlink() or not path.is_dir():
+        return path.lstat().st_size
+    return sum(
+        os.lstat(os.path.join(folder, name)).st_size
+        for folder, _, names in os.walk(path)
+        for name in names
+    )

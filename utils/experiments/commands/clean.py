@@ -1,0 +1,109 @@
+"""`experiments.py clean`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from utils.config.option_parser import whole_number
+from utils.errors import ConfigError, UserError
+from utils.experiments.cleaning import Cleaning, clean_run, plan_cleaning
+from utils.experiments.commands.options import (
+    add_filters,
+    find_records,
+    is_confirmed,
+    make_parser,
+)
+from utils.experiments.filters import canonical_key, check_key
+from utils.text_tables import format_table
+
+_EPILOG = """\
+examples:
+  experiments.py clean --dry-run                    what would go
+  experiments.py clean env=CartPole-v1 --keep-best 3 --keep-recent 10
+
+Of a cleaned run config, metrics, results, report, labels and machine stay: it can be listed,
+compared, drawn, verified and trained again, not played or resumed. Runs that are being trained and
+runs with the tag `keep` are never cleaned; one whose status is interrupted or died loses the
+checkpoint that it could be resumed from, and the list says so."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Remove checkpoints, films and recordings of runs that are neither best nor recent."""
+    parser = make_parser("clean", "Remove checkpoints and films of old runs.", epilog=_EPILOG)
+    add_filters(parser)
+    number = whole_number(least=0)
+    parser.add_option(
+        "--keep-best", type=number, default=3, metavar="N", help="of each config (default 3)"
+    )
+    parser.add_option(
+        "--keep-recent", type=number, default=10, metavar="N", help="newest of all (default 10)"
+    )
+    parser.add_option(
+        "--metric", default="test", metavar="KEY", help="what the best are best in (default test)"
+    )
+    parser.add_option("--dry-run", action="store_true", help="only say what would be removed")
+    parser.add_option("--yes", action="store_true", help="do not ask")
+    given = parser.parse_or_refuse(argv)
+    if given.dry_run and given.yes:
+        raise UserError("--yes has no effect with --dry-run, which removes nothing")
+    records = find_records(given.runs_dir, given.filters)
+    metric = canonical_key(given.metric)
+    check_key(metric, records)
+    plans = plan_cleaning(
+        records, keep_best=given.keep_best, keep_recent=given.keep_recent, metric=metric
+    )
+    to_clean = [plan for plan in plans if plan.paths]
+    print(_describe(plans, metric))
+    if not to_clean or given.dry_run:
+        return 0
+    question = f"remove {_megabytes(to_clean)} of {len(to_clean)} runs?"
+    if not given.yes and not is_confirmed(question):
+        print("nothing was removed")
+        return 0
+    return _clean(to_clean)
+
+
+def _clean(plans: Sequence[Cleaning]) -> int:
+    done, problems = [], []
+    for plan in plans:
+        try:
+            clean_run(plan.record.run, plan.paths)
+        except ConfigError as error:
+            problems.append(str(error))
+        else:
+            done.append(plan)
+    print(f"removed {_megabytes(done)} of {len(done)} runs")
+    for problem in problems:
+        print(f"note: left as it is: {problem}", file=sys.stderr)
+    return 0
+
+
+def _describe(plans: Sequence[Cleaning], metric: str) -> str:
+    rows = [
+        (
+            plan.record.columns["id"],
+            plan.record.columns["status"],
+            "-" if plan.record.value(metric) is None else f"{plan.record.value(metric):,.2f}",
+            f"{plan.n_bytes / 1e6:,.1f}",
+            ", ".join(path.name for path in plan.paths),
+        )
+        for plan in plans
+        if plan.paths
+    ]
+    counts: dict[str, int] = {}
+    for plan in plans:
+        if plan.reason:
+            counts[plan.reason] = counts.get(plan.reason, 0) + 1
+    kept = ", ".join(f"{n} {reason}" for reason, n in counts.items()) or "none"
+    lines = [f"kept whole: {kept}"]
+    if rows:
+        table = format_table(("run", "status", metric, "MB", "what goes"), rows)
+        lines = [table, "", f"to clean: {len(rows)} runs, {_megabytes(plans)}", *lines]
+    else:
+        lines.append("nothing to clean")
+    return "\n".join(lines)
+
+
+def _megabytes(plans: Sequence[Cleaning]) -> str:
+    return f"{sum(plan.n_bytes for plan in plans) / 1e6:,.1f} MB"
