@@ -1,4 +1,4 @@
-"""Record episodes of a trained policy as a Minari dataset: `python scripts/record_dataset.py @last`."""
+"""Record a trained policy as a Minari dataset: `python scripts/record_dataset.py @last`."""
 
 from __future__ import annotations
 

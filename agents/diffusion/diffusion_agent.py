@@ -6,6 +6,7 @@ Chi et al. 2023, "Diffusion Policy: Visuomotor policy learning via action diffus
 from __future__ import annotations
 
 import copy
+
 import gymnasium as gym
 import torch
 from torch import Tensor, nn
@@ -119,8 +120,6 @@ class DiffusionAgent(ImitationAgent):
     @override
     def after_update(self) -> None:
         config = self.config
-        kept = warmed_up_decay(
-            self.counters.updates, power=config.ema_power, most=config.ema_most
-        )
+        kept = warmed_up_decay(self.counters.updates, power=config.ema_power, most=config.ema_most)
         move_towards_(self.policy.denoiser, self.student, tau=1.0 - kept)
         self.recorder.record("train/imitation/ema", kept)

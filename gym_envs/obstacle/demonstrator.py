@@ -14,7 +14,9 @@ _UNSTEADINESS = 0.03
 """Standard deviation of what is added to each number of an action."""
 
 
-def begin_demonstration(env: ObstacleEnv, generator: np.random.Generator) -> Callable[[], np.ndarray]:
+def begin_demonstration(
+    env: ObstacleEnv, generator: np.random.Generator
+) -> Callable[[], np.ndarray]:
     """Choose a side for an episode that has just begun.
 
     Args:

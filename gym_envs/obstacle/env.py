@@ -15,7 +15,7 @@ RADIUS = 0.35
 FINISH = 1.0
 """Height of the line to cross."""
 _WALL = 1.5
-_DISTANCE = 0.566
+_DISTANCE = 0.58
 """How far below the disk's middle the point begins: one step straight on, and it is too late."""
 _START_WIDTH = 0.01
 """How far to the left or the right of the disk's middle the point begins, at most."""
@@ -79,7 +79,7 @@ class ObstacleEnv(gym.Env):
         super().reset(seed=seed)
         self._disk = self.np_random.uniform(-0.3, 0.3, 2)
         offset = self.np_random.uniform(-_START_WIDTH, _START_WIDTH)
-        self._position = self._disk + [offset, -_DISTANCE]
+        self._position = self._disk + np.array([offset, -_DISTANCE])
         self._side = 0.0
         return self._observe(), {}
 

@@ -33,6 +33,7 @@ def require_minari(needed_for: str = _NEEDED_FOR) -> Any:
     """
     try:
         import h5py  # noqa: F401 - the files are HDF5
+        import huggingface_hub  # noqa: F401 - where they are fetched from
         import minari
     except ImportError as error:
         package = error.name or "minari"
@@ -98,18 +99,19 @@ def open_storage(dataset_id: str) -> Any:
 
 
 def _download(dataset_id: str) -> None:
-    """Fetch a dataset; whatever goes wrong with the network is one line."""
-    from httpx import HTTPError
+    """Fetch a dataset; whatever goes wrong is one line."""
     from minari.storage.hosting import download_dataset
+
+    from utils.publishing.hub_failures import FailedCallError, hub_failures
 
     had_folder = dataset_folder(dataset_id).exists()
     try:
-        download_dataset(dataset_id)
-    except (OSError, ValueError, KeyError, HTTPError) as error:
+        with hub_failures():
+            download_dataset(dataset_id)
+    except FailedCallError as error:
         if not had_folder:
             shutil.rmtree(dataset_folder(dataset_id), ignore_errors=True)
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ConfigError(f"dataset: '{dataset_id}' could not be fetched: {reason}") from error
+        raise ConfigError(f"dataset: '{dataset_id}' could not be fetched: {error}") from error
     if not has_dataset(dataset_id):
         raise ConfigError(f"dataset: Minari's servers have no dataset '{dataset_id}'")
 
@@ -233,7 +235,7 @@ def write_dataset(
             storage.update_metadata(facts)
             for episode in episodes:
                 storage.update_episodes([_as_buffer(episode, EpisodeBuffer)])
-            _make_namespace(minari, dataset_id)
+            _make_namespace(dataset_id)
             if folder.exists():
                 raise UserError(f"--dataset {dataset_id}: it was written by somebody else just now")
             unfinished.rename(folder)
@@ -252,11 +254,14 @@ def _as_buffer(episode: Episode, buffer: Any) -> Any:
         rewards=list(episode.reward),
         terminations=list(is_last & episode.terminated),
         truncations=list(is_last & (not episode.terminated)),
+        infos={},
     )
 
 
-def _make_namespace(minari: Any, dataset_id: str) -> None:
+def _make_namespace(dataset_id: str) -> None:
     """Let Minari know of the part of a name before the last slash."""
+    from minari.namespace import create_namespace, list_local_namespaces
+
     namespace = dataset_id.rpartition("/")[0]
-    if namespace and namespace not in minari.list_local_namespaces():
-        minari.create_namespace(namespace)
+    if namespace and namespace not in list_local_namespaces():
+        create_namespace(namespace)

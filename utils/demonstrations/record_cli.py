@@ -69,7 +69,9 @@ def parse_record_args(argv: Sequence[str] | None = None) -> RecordArgs:
         metavar="N",
         help="episode k is reset with N + k (0)",
     )
-    parser.add_option("--stochastic", action="store_true", help="sampled actions, not the likeliest")
+    parser.add_option(
+        "--stochastic", action="store_true", help="sampled actions, not the likeliest"
+    )
     parser.add_option("-q", "--quiet", action="store_true", help="no progress, only the result")
     add_runs_dir_option(parser)
     given = parser.parse_or_refuse(argv)

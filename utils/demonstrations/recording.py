@@ -49,8 +49,9 @@ def play_side_by_side(
         deterministic=deterministic,
         device=torch.device("cpu"),
     )
-    stepper, adapter = Stepper(env, acting, device=torch.device("cpu")), ActionAdapter(
-        env.single_action_space
+    stepper, adapter = (
+        Stepper(env, acting, device=torch.device("cpu")),
+        ActionAdapter(env.single_action_space),
     )
     stepper.reset(seed=seed)
     rows: list[list[Any]] = [[copy_row(stepper.observation_array, k)] for k in range(n)]
@@ -209,7 +210,9 @@ def _pack(episodes: list[Episode]) -> dict[str, np.ndarray]:
 def _unpack(piece: Any) -> Iterator[Episode]:
     for k in range(EPISODES_AT_ONCE):
         prefix = f"{k}.observation."
-        parts = {name.removeprefix(prefix): piece[name] for name in piece if name.startswith(prefix)}
+        parts = {
+            name.removeprefix(prefix): piece[name] for name in piece if name.startswith(prefix)
+        }
         terminated, seed = json.loads(str(piece[f"{k}.facts"]))
-        observation = parts[""] if "" in parts else parts
+        observation = parts.get("", parts)
         yield Episode(observation, piece[f"{k}.action"], piece[f"{k}.reward"], terminated, seed)

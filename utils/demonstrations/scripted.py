@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -18,6 +18,8 @@ DEMONSTRATORS = {"Obstacle-v0": "gym_envs.obstacle.demonstrator:begin_demonstrat
 """Environment id -> who begins a demonstration in an environment that has just been reset."""
 
 DEFAULT_EPISODES = 200
+_DEMONSTRATOR = 1
+"""Which of the streams of a seed is the demonstrator's."""
 
 
 def play_demonstrations(config: Any, env: BaseVectorEnv, *, seed: int) -> Demonstrations:
@@ -51,7 +53,8 @@ def play_demonstrations(config: Any, env: BaseVectorEnv, *, seed: int) -> Demons
 def _play(stage: Any, begin: Callable[..., Callable[[], np.ndarray]], *, seed: int) -> Episode:
     """Play one episode; the demonstrator looks at the environment itself, not at observations."""
     observation, _ = stage.reset(seed=seed)
-    act = begin(stage.envs[0].unwrapped, np.random.default_rng(seed))
+    # Not the seed alone: the environment draws from that one, and the two would go hand in hand.
+    act = begin(stage.envs[0].unwrapped, np.random.default_rng([seed, _DEMONSTRATOR]))
     rows, actions, rewards = [copy_row(observation, 0)], [], []
     is_over = has_terminated = False
     while not is_over:

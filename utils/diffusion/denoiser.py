@@ -82,9 +82,7 @@ class Denoiser(nn.Module):
 
     def encode(self, observation: Observation) -> Tensor:
         """Return what is known of each observation (B, ...), (B, F)."""
-        return torch.cat(
-            [encoder(part) for encoder, part in self._pairs(observation)], dim=-1
-        )
+        return torch.cat([encoder(part) for encoder, part in self._pairs(observation)], dim=-1)
 
     def encode_windows(
         self, observation: Observation, *, crops: torch.Generator | None = None
@@ -98,7 +96,7 @@ class Denoiser(nn.Module):
         features = []
         for encoder, part in self._pairs(observation):
             if crops is not None and isinstance(encoder, PictureEncoder):
-                part = crop_at_random(part, encoder.sides, crops)  # noqa: PLW2901
+                part = crop_at_random(part, encoder.sides, crops)
             features.append(encoder(part.flatten(0, 1)).unflatten(0, part.shape[:2]))
         return torch.cat(features, dim=-1)
 

@@ -19,9 +19,7 @@ def crop_middle(picture: Tensor, sides: tuple[int, int]) -> Tensor:
     return picture[..., top : top + sides[0], left : left + sides[1]]
 
 
-def crop_at_random(
-    picture: Tensor, sides: tuple[int, int], generator: torch.Generator
-) -> Tensor:
+def crop_at_random(picture: Tensor, sides: tuple[int, int], generator: torch.Generator) -> Tensor:
     """Cut a part out of pictures (B, n, C, H, W), the same place in all n of a row.
 
     Args:

@@ -46,9 +46,12 @@ class ConditionalTransformer(nn.Module):
         super().__init__()
         self.step_code = StepCode(width)
         self.read_action = nn.Linear(action_dim, width)
-        self.read_features = nn.Linear(features_dim, width)
-        self.action_place = nn.Parameter(torch.empty(length, width))
-        self.memory_place = nn.Parameter(torch.empty(1 + n_observations, width))
+        self.read_features = nn.Sequential(
+            nn.Linear(features_dim, 4 * width), nn.Mish(), nn.Linear(4 * width, width)
+        )
+        self.action_place = nn.Parameter(torch.randn(length, width) * _INITIAL_STD)
+        self.memory_place = nn.Parameter(torch.randn(1 + n_observations, width) * _INITIAL_STD)
+        self.memory_norm = nn.LayerNorm(width)
         layer = nn.TransformerDecoderLayer(
             width,
             n_heads,
@@ -62,17 +65,6 @@ class ConditionalTransformer(nn.Module):
         self.output = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, action_dim))
         sees_not = torch.ones(length, length, dtype=torch.bool).triu(1)
         self.register_buffer("mask", sees_not, persistent=False)
-        self._initialize()
-
-    def _initialize(self) -> None:
-        for place in (self.action_place, self.memory_place):
-            nn.init.normal_(place, std=_INITIAL_STD)
-        for module in self.modules():
-            if isinstance(module, nn.Linear):
-                nn.init.normal_(module.weight, std=_INITIAL_STD)
-                nn.init.zeros_(module.bias)
-            elif isinstance(module, nn.MultiheadAttention):
-                nn.init.normal_(module.in_proj_weight, std=_INITIAL_STD)
 
     def forward(self, action: Tensor, step: Tensor, features: Tensor) -> Tensor:
         """Predict for noisy actions (B, T, A).
@@ -82,11 +74,8 @@ class ConditionalTransformer(nn.Module):
             step: (B,) int64 of the noise.
             features: (B, n_observations, F)
         """
-        seen = torch.cat(
-            [self.step_code(step).unsqueeze(1), self.read_features(features)], dim=1
-        )
+        seen = torch.cat([self.step_code(step).unsqueeze(1), self.read_features(features)], dim=1)
         tokens = self.read_action(action) + self.action_place
-        hidden = self.decoder(
-            tokens, seen + self.memory_place, tgt_mask=self.mask, tgt_is_causal=True
-        )
+        memory = self.memory_norm(seen + self.memory_place)
+        hidden = self.decoder(tokens, memory, tgt_mask=self.mask, tgt_is_causal=True)
         return self.output(hidden)

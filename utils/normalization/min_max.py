@@ -79,7 +79,9 @@ def build_min_max_normalizer(space: gym.Space) -> ObservationNormalizer:
     return ObservationNormalizer()
 
 
-def fit_min_max_(normalizer: ObservationNormalizer, observation: Tensor | dict[str, Tensor]) -> None:
+def fit_min_max_(
+    normalizer: ObservationNormalizer, observation: Tensor | dict[str, Tensor]
+) -> None:
     """Let a normaliser of `build_min_max_normalizer` take the bounds of (N, ...) observations."""
     if isinstance(normalizer, DictNormalizer):
         for key, part in normalizer.named_parts():

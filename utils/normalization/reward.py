@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from utils.normalization.running_moments import RunningMoments
 
@@ -32,6 +34,8 @@ class RewardNormalizer(nn.Module):
         self.register_buffer("running_return", torch.zeros(n_envs, dtype=torch.float64))
         self.gamma = gamma
         self.limit = limit
+        self.gather: Callable[[Tensor], Tensor] = lambda rows: rows
+        """Joins the rows of all processes that collect together."""
 
     @torch.no_grad()
     def update(
@@ -48,7 +52,7 @@ class RewardNormalizer(nn.Module):
         counted = self.running_return
         if is_counted is not None:
             counted = counted[torch.from_numpy(is_counted)]
-        self.moments.update(counted)
+        self.moments.update(self.gather(counted))
         self.running_return[torch.from_numpy(done)] = 0.0
 
     def apply_to(self, reward: np.ndarray) -> np.ndarray:

@@ -112,7 +112,9 @@ class ClonedPolicy(nn.Module):
         if self.draws:
             told["action_std"] = told["action_std"] * self.action_scale.half_range
             return told
-        return {name: value for name, value in told.items() if name not in ("action_std", "entropy")}
+        return {
+            name: value for name, value in told.items() if name not in ("action_std", "entropy")
+        }
 
     def action_std(self) -> float | None:
         """Return the mean deviation of continuous actions as the actor has it; None without one."""

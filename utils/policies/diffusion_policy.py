@@ -113,9 +113,7 @@ class DiffusionPolicy(nn.Module):
         """Return raw observations (B, ...) as the other methods read them."""
         return observation if self.normalizer.is_identity else self.normalizer(observation)
 
-    def draw_noise(
-        self, n: int, generator: torch.Generator | None, device: torch.device
-    ) -> Tensor:
+    def draw_noise(self, n: int, generator: torch.Generator | None, device: torch.device) -> Tensor:
         """Draw the noise of n sequences; see `ActionDiffusion.draw_noise`."""
         length = self.horizons.prediction
         return self.diffusion.draw_noise(n, length, self.width, generator, device)
@@ -214,7 +212,8 @@ class DiffusionPolicy(nn.Module):
         assert state is not None, "a policy with a memory needs its state"
         features, n_left, queue = self._look(observation, state), state[:, 1:2], self._queue(state)
         needs = n_left < 0.5
-        plan = self.plan(features, self.still_noise.expand(-1, len(state), -1, -1))
+        # Not len(state), which a trace would take for a constant.
+        plan = self.plan(features, self.still_noise.expand(-1, state.shape[0], -1, -1))
         queue = torch.where(needs.unsqueeze(-1), plan, queue)
         n_left = torch.where(needs, float(self.horizons.execution), n_left)
         return {

@@ -112,7 +112,9 @@ class DiffusionConfig(ImitationConfig):
     )
     ema_power: PositiveNumber = Field(
         default=0.75,
-        description="The acting weights keep 1 - (1 + n)^-ema_power of themselves in update n, > 0.",
+        description=(
+            "The acting weights keep 1 - (1 + n)^-ema_power of themselves in update n, > 0."
+        ),
     )
     ema_most: UnitNumber = Field(
         default=0.9999, description="The most that they keep, 0 to 1; 0: they are the learnt ones."
