@@ -103,13 +103,20 @@ def read_rows(page: str) -> list[Row]:
     ]
 
 
+def seconds_of(row: Row) -> float:
+    """Return the wall time of one training that a row tells."""
+    return float(row.cells[HEADER.index("wall time")].removesuffix(" s").replace(",", ""))
+
+
 def merge_rows(kept: Iterable[Row], new: Iterable[Row]) -> list[Row]:
     """Return the rows of both, a new one in place of an old one, in the order of the entries.
 
-    A config that is an entry no more is dropped.
+    A config that is an entry no more is dropped from those that were kept; new ones stand last.
     """
     rows = {row.config_id: row for row in (*kept, *new)}
-    return [rows[entry.config_id] for entry in ENTRIES if entry.config_id in rows]
+    order = [entry.config_id for entry in ENTRIES]
+    others = [row.config_id for row in new if row.config_id not in order]
+    return [rows[config_id] for config_id in (*order, *others) if config_id in rows]
 
 
 def number_machines(rows: Sequence[Row]) -> tuple[list[tuple[str, ...]], list[str]]:

@@ -8,15 +8,20 @@ from utils.statistics.aggregates import (
 )
 from utils.statistics.bootstrap import Interval, bootstrap_interval, bootstrap_many
 from utils.statistics.intervals import mean_half_width, student_t_975
+from utils.statistics.welch import Welch, holm, student_t_below, welch_test
 
 __all__ = [
     "Interval",
+    "Welch",
     "bootstrap_interval",
     "bootstrap_many",
+    "holm",
     "interquartile_mean",
     "mean_half_width",
     "optimality_gap",
     "performance_profile",
     "probability_of_improvement",
     "student_t_975",
+    "student_t_below",
+    "welch_test",
 ]
