@@ -6,12 +6,18 @@ import sys
 
 from utils.config.catalog import list_configs
 from utils.config.cli import parse_train_args
+from utils.distributed import read_ranks
 from utils.errors import exit_on_user_error
 from utils.lazy_imports import collector_paused, postpone_library_parts
 
 
 def main() -> int:
     """Parse the command line, then list, resume or train, one run or a group of seeds."""
+    ranks = read_ranks()
+    if ranks is not None and not ranks.is_leader:
+        from agents.together import follow
+
+        return follow(ranks)
     args = parse_train_args(sys.argv[1:])
     if args.list_envs is not None:
         from utils.environment.families.table import missing_extra
@@ -27,11 +33,14 @@ def main() -> int:
 
             return run_seeds(args)
         plan = plan_training(args)
+        from utils.distributed.launcher import Followers
+
+        followers = Followers.of_config(plan.config, ranks)
         postpone_library_parts()
 
         from agents.training import train
 
-    return train(plan)
+    return train(plan, ranks=ranks, followers=followers)
 
 
 if __name__ == "__main__":

@@ -34,11 +34,13 @@ def agent_class(algo_id: str) -> type[BaseAgent]:
     return getattr(import_module(module), name)
 
 
-def build_agent(config: Any, *, run: Any = None) -> BaseAgent:
+def build_agent(config: Any, *, run: Any = None, team: Any = None) -> BaseAgent:
     """Build the agent that `config.algo_id` names, with its environments and networks.
 
     Args:
         config: A frozen config.
         run: The run folder to write to, or None.
+        team: The processes that train it together; None for one alone.
     """
-    return agent_class(config.algo_id)(config, run=run)
+    together = {} if team is None else {"team": team}
+    return agent_class(config.algo_id)(config, run=run, **together)

@@ -6,7 +6,7 @@ import logging
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import gymnasium as gym
 import torch
@@ -14,11 +14,13 @@ from lightning.pytorch import LightningModule
 from torch.utils.data import DataLoader
 from typing_extensions import override
 
+from agents.shared.conductor import Conductor
 from utils.config import Config
 from utils.dataloaders import DataSource
 from utils.device_rollouts import evaluate_on_device
+from utils.distributed.share import Share
 from utils.environment import build_env_from_config, build_evaluation_env
-from utils.errors import DivergedError
+from utils.errors import CheckpointError, DivergedError
 from utils.metrics import Counters, MetricsRecorder
 from utils.models.critic_ensemble import CriticEnsemble
 from utils.policy_factory import ActorCritic
@@ -37,6 +39,9 @@ from utils.seeding import (
     set_global_generator_state,
 )
 from utils.spaces import space_to_dict
+
+if TYPE_CHECKING:
+    from utils.distributed.team import Team
 
 _log = logging.getLogger("gymnasium_solver")
 
@@ -57,17 +62,25 @@ class BaseAgent(LightningModule):
     `OnPolicyAgent` and `ReplayAgent` say most of that for their kinds.
     """
 
-    def __init__(self, config: Config, *, run: Run | None = None) -> None:
+    def __init__(self, config: Config, *, run: Run | None = None, team: Team | None = None) -> None:
         """Build environments and networks from a config.
 
         Args:
             config: Frozen; its seed decides every random number.
             run: Where results go; None trains without a folder.
+            team: The processes that train together, each with its share of the environments; None
+                for one alone.
         """
         super().__init__()
         self.automatic_optimization = False
         self.config = config
         self.run = run
+        self.team = team
+        self.share: Share | None = None
+        self.conductor: Conductor | None = None
+        if team is not None:
+            self.share = Share.of_rank(config.n_envs, rank=team.rank, size=team.size)
+            self.conductor = Conductor(team, self.state_of_rank)
         self.counters = Counters()
         self.recorder = MetricsRecorder()
         self.hyperparameters = hyperparameters_at(config, timesteps=0)
@@ -82,13 +95,17 @@ class BaseAgent(LightningModule):
         self.compute_device = torch.device(config.device)
 
         seed_global_generators(config.seed)
-        self.train_env = build_env_from_config(config)
+        self.train_env = build_env_from_config(
+            config, n_envs=None if self.share is None else self.share.n
+        )
         try:
             self.policy = self.build_models(
                 config, self.train_env.single_observation_space, self.train_env.single_action_space
             ).to(self.compute_device)
             self.build_learner()
             self.source = self.build_source()
+            if team is not None:
+                self.join_team(team)
         except BaseException:
             self.train_env.close()  # its worker processes would outlive us
             raise
@@ -123,6 +140,10 @@ class BaseAgent(LightningModule):
 
     def build_learner(self) -> None:
         """Build what learning needs beside the policy: target networks, critics, optimisers."""
+
+    def join_team(self, team: Team) -> None:
+        """Let what was built for one process work with others."""
+        raise AssertionError(f"{type(self).__name__} is trained by one process, not {team.size}")
 
     def begin_epoch(self) -> None:
         """Do what comes before the source's loader is asked for the batch of an epoch."""
@@ -193,13 +214,35 @@ class BaseAgent(LightningModule):
     @override
     def on_train_epoch_end(self) -> None:
         # Told to Lightning only here, between two epochs: earlier it would skip the update.
+        if self.conductor is not None:
+            self._agree_on_epoch(self.conductor)
         if self.stop_reason is not None:
             self.trainer.should_stop = True
 
     @override
     def on_train_end(self) -> None:
         # The callbacks have saved the last checkpoint by now.
+        if self.team is not None and self.conductor is not None:
+            if self.team.is_leader:
+                self.conductor.leave()
+            else:
+                self.conductor.follow(self._sum_of_weights())
         self.on_finish()
+
+    def _agree_on_epoch(self, conductor: Conductor) -> None:
+        """Let the leader say whether training goes on."""
+        assert self.team is not None
+        if self.team.is_leader:
+            conductor.begin_epoch(self.stop_reason, self._sum_of_weights())
+            return
+        self.recorder.flush()  # the leader's are written
+        reason = conductor.follow(self._sum_of_weights())
+        if reason is not None:
+            self.request_stop(reason)
+
+    def _sum_of_weights(self) -> torch.Tensor:
+        sums = [p.detach().double().abs().sum() for p in self.policy.parameters()]
+        return torch.stack(sums).sum()
 
     @override
     def on_train_epoch_start(self) -> None:
@@ -342,8 +385,19 @@ class BaseAgent(LightningModule):
             "action": space_to_dict(self.train_env.single_action_space),
         }
 
+    def state_of_rank(self) -> dict[str, Any]:
+        """Return what a checkpoint holds of each of several processes."""
+        return {"source": self.source.state_dict(), "generators": global_generator_state()}
+
     def checkpoint_state(self) -> dict[str, Any]:
-        """Return everything that training needs to go on as if it had never stopped."""
+        """Return everything that training needs to go on as if it had never stopped.
+
+        Where several processes train, the leader alone calls it, and it holds the state of all.
+        """
+        states = (
+            [self.state_of_rank()] if self.conductor is None else self.conductor.gather_states()
+        )
+        others = {"ranks": states[1:]} if len(states) > 1 else {}
         callbacks = getattr(self._trainer, "callbacks", []) if self._trainer else []
         return {
             "format_version": 1,
@@ -354,8 +408,8 @@ class BaseAgent(LightningModule):
             "policy": self.policy.state_dict(),
             **self.learner_state(),
             "counters": self.counters.to_dict(),
-            "source": self.source.state_dict(),
-            "generators": global_generator_state(),
+            **states[0],
+            **others,
             "n_evaluations": self.n_evaluations,
             "best_return": self.best_return,
             "callbacks": {
@@ -376,9 +430,20 @@ class BaseAgent(LightningModule):
         self.counters = Counters.from_dict(state["counters"])
         self.n_evaluations = state["n_evaluations"]
         self.best_return = state["best_return"]
-        n_lost = self.source.load_state_dict(state["source"])
-        set_global_generator_state(state["generators"])
+        own = self._state_of_this_rank(state)
+        n_lost = self.source.load_state_dict(own["source"])
+        set_global_generator_state(own["generators"])
         return n_lost
+
+    def _state_of_this_rank(self, state: dict[str, Any]) -> dict[str, Any]:
+        size = 1 if self.team is None else self.team.size
+        n_saved = 1 + len(state.get("ranks", ()))
+        if n_saved != size:
+            raise CheckpointError(
+                f"the checkpoint is of {n_saved} processes, and {size} are here to go on with it"
+            )
+        rank = 0 if self.team is None else self.team.rank
+        return state if rank == 0 else state["ranks"][rank - 1]
 
     def load_policy_state(self, state: dict[str, Any]) -> None:
         """Restore networks and normaliser only."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -13,10 +13,15 @@ from typing_extensions import override
 from agents.base_agent import BaseAgent
 from agents.minibatch_walk import walk_minibatches
 from agents.records import find_divergence, record_rollout, record_update
+from agents.shared.whole_rollout import WholeRollout
 from agents.update_report import UpdateLosses, UpdateReport
 from utils.dataloaders import HookBatch, RolloutSource, UpdateBatch
 from utils.optimization import GradientGroups, build_optimizer, set_learning_rate
 from utils.rollouts import Minibatch, RolloutBuffer
+
+if TYPE_CHECKING:
+    from agents.shared.rollouts import SharedRollouts
+    from utils.distributed.team import Team
 
 
 class OnPolicyAgent(BaseAgent):
@@ -29,15 +34,44 @@ class OnPolicyAgent(BaseAgent):
 
     _optimizer: torch.optim.Optimizer | None = None
 
+    shared: SharedRollouts | None = None
+    """Joins the rollouts of several processes; None for one alone."""
+
     @override
     def build_learner(self) -> None:
         self.gradient_groups = GradientGroups(self.policy)
+        if self.team is not None:
+            from agents.shared.rollouts import SharedRollouts
+
+            assert self.share is not None
+            self.shared = SharedRollouts(self.team, self.share)
+
+    @override
+    def join_team(self, team: Team) -> None:
+        assert self.share is not None
+        self.rollout_source.collector.join(team, self.share)
+
+    def n_all_units(self) -> int:
+        """Return what minibatches are made of in the rollouts of all processes, together."""
+        if self.shared is None:
+            return self.rollout_source.buffer.n_units
+        return self.shared.n_all_units
+
+    def mean_over_all(self, values: Tensor) -> float:
+        """Return the mean of a minibatch's samples, also of those that other processes have."""
+        if self.shared is None:
+            return float(values.mean())
+        return self.shared.team.mean(values, weight=self.shared.n_counted)
 
     # -- what an algorithm says ---------------------------------------------------------------
 
     @abstractmethod
-    def compute_targets(self, buffer: RolloutBuffer) -> tuple[Tensor, Tensor]:
-        """Turn a collected rollout into advantage and returns, each (T, N)."""
+    def compute_targets(self, buffer: RolloutBuffer | WholeRollout) -> tuple[Tensor, Tensor]:
+        """Turn a collected rollout into advantage and returns, each (T, N).
+
+        Args:
+            buffer: The rollout; where several processes collect, that of all their environments.
+        """
 
     def scale_advantage(self, advantage: Tensor) -> Tensor:
         """Scale the advantages of a whole rollout, (T, N), before minibatches are cut."""
@@ -83,11 +117,26 @@ class OnPolicyAgent(BaseAgent):
         summary = source.collect()
         if self.config.reward_scale != 1.0:
             source.buffer.rows(source.buffer.reward).mul_(self.config.reward_scale)
+        rollout: RolloutBuffer | WholeRollout = source.buffer
+        if self.shared is not None:
+            summary, rollout = self.shared.join(summary, source.collector.stepper, source.buffer)
         self.count(summary)
-        advantage, returns = self.compute_targets(source.buffer)
-        source.finish(advantage=self.scale_advantage(advantage), returns=returns)
-        record_rollout(self.recorder, source.buffer, summary, advantage)
+        advantage, returns = self.compute_targets(rollout)
+        scaled = self.scale_advantage(advantage)
+        if isinstance(rollout, WholeRollout):
+            self._finish_share(rollout, scaled, returns)
+        else:
+            source.finish(advantage=scaled, returns=returns)
+        record_rollout(self.recorder, rollout, summary, advantage, returns)
         self.recorder.record("train/time/rollout_seconds", time.perf_counter() - started)
+
+    def _finish_share(self, whole: WholeRollout, advantage: Tensor, returns: Tensor) -> None:
+        """Give this process's part of a rollout its targets, (T, N) each of all environments."""
+        assert self.shared is not None
+        source, own = self.rollout_source, self.shared.own
+        source.buffer.rows(source.buffer.value).copy_(own(whole.value))
+        source.finish(advantage=own(advantage).contiguous(), returns=own(returns).contiguous())
+        self.shared.finish(whole, advantage, source.buffer)
 
     @override
     def learn_from(self, batch: UpdateBatch | HookBatch) -> None:
@@ -113,6 +162,18 @@ class OnPolicyAgent(BaseAgent):
 
     def run_update(self, batch: UpdateBatch) -> UpdateReport:
         """Take the optimiser steps of one update; the reference that faster ways are held to."""
+        if self.shared is not None:
+            from agents.shared.update import walk_parts
+
+            return walk_parts(
+                self.shared.parts(batch),
+                self.shared.team,
+                write_gradients=self.write_gradients,
+                diagnose=self.diagnose_update,
+                optimizer=self.optimizer,
+                parameters=self.gradient_groups.parameters,
+                max_grad_norm=self.hyperparameters.get("max_grad_norm"),
+            )
         return walk_minibatches(
             batch.minibatches(),
             write_gradients=self.write_gradients,
@@ -143,8 +204,11 @@ class OnPolicyAgent(BaseAgent):
 
     @override
     def learner_state(self) -> dict[str, Any]:
-        return {"optimizer": self.optimizer.state_dict()}
+        of_all = {} if self.shared is None else {"shared": self.shared.state_dict()}
+        return {"optimizer": self.optimizer.state_dict(), **of_all}
 
     @override
     def load_learner_state(self, state: dict[str, Any]) -> None:
         self.optimizer.load_state_dict(state["optimizer"])
+        if self.shared is not None:
+            self.shared.load_state_dict(state["shared"])

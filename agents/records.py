@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from agents.shared.whole_rollout import WholeRollout
 from agents.update_report import UpdateReport
 from utils.metrics import MetricsRecorder
 from utils.optimization import GradientGroups
@@ -14,15 +15,20 @@ from utils.rollouts import RolloutBuffer, RolloutSummary
 
 
 def record_rollout(
-    recorder: MetricsRecorder, buffer: RolloutBuffer, summary: RolloutSummary, advantage: Tensor
+    recorder: MetricsRecorder,
+    buffer: RolloutBuffer | WholeRollout,
+    summary: RolloutSummary,
+    advantage: Tensor,
+    returns: Tensor,
 ) -> None:
     """Record episodes, rewards and learning targets.
 
     Args:
         recorder: Takes them.
-        buffer: Finished.
+        buffer: Written.
         summary: Of the rollout in the buffer.
         advantage: (T, N) before any scaling.
+        returns: (T, N)
     """
     record = recorder.record
     record("train/roll/n_episodes", float(summary.n_episodes))
@@ -30,18 +36,18 @@ def record_rollout(
     learner_reward = buffer.rows(buffer.reward)[is_valid]
     record("train/roll/learner_reward_mean", float(learner_reward.mean()))
     if summary.n_episodes:
-        returns, lengths = summary.episode_returns, summary.episode_lengths
-        record("train/roll/ep_rew_mean", sum(returns) / len(returns))
-        record("train/roll/ep_rew_min", min(returns))
-        record("train/roll/ep_rew_max", max(returns))
+        of_episodes, lengths = summary.episode_returns, summary.episode_lengths
+        record("train/roll/ep_rew_mean", sum(of_episodes) / len(of_episodes))
+        record("train/roll/ep_rew_min", min(of_episodes))
+        record("train/roll/ep_rew_max", max(of_episodes))
         record("train/roll/ep_len_mean", sum(lengths) / len(lengths))
     for name, mean in summary.episode_metrics.items():
         record(f"train/env/{name}", mean)
-    samples, advantage = buffer.samples, advantage[is_valid]
+    returns, advantage = returns[is_valid], advantage[is_valid]
     record("train/adv/mean", float(advantage.mean()))
     record("train/adv/std", float(advantage.std(correction=0)))
-    record("train/returns/mean", float(samples.returns.mean()))
-    record("train/returns/std", float(samples.returns.std(correction=0)))
+    record("train/returns/mean", float(returns.mean()))
+    record("train/returns/std", float(returns.std(correction=0)))
 
 
 def record_update(

@@ -59,8 +59,11 @@ def build_step_collector(
     hyperparameters: Mapping[str, float],
     device: torch.device,
     record: TransitionRecord | None = None,
+    is_shared: bool = False,
 ) -> tuple[Collector, str]:
     """Build the fastest collector of rollouts of a fixed number of steps; see `build_collector`.
+
+    `is_shared` says that other processes collect the rollout's other environments.
 
     Returns:
         The collector, and what collects and why nothing faster does, in a few words.
@@ -74,7 +77,7 @@ def build_step_collector(
     if reason is None:
         collector = CompiledCollector(env, policy, device=device, generator=generator, seed=seed)
         return collector, "compiled rollouts"
-    if device.type == "cuda" and record is None:
+    if device.type == "cuda" and record is None and not is_shared:
         halves = why_not_alternating(env, policy, normalizes_reward=config.normalize_reward)
         if halves is None:
             collector = AlternatingCollector(env, policy, device=device, generator=generator)

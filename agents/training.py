@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from lightning.pytorch.utilities.exceptions import SIGTERMException
@@ -40,11 +40,23 @@ from utils.storage import storage_errors, write_json
 from utils.trainer_factory import build_trainer
 from utils.vector_envs.debugger import is_debugger_attached
 
+if TYPE_CHECKING:
+    from utils.distributed.launcher import Followers
+    from utils.distributed.ranks import Ranks
+    from utils.distributed.team import Team
+
 _log = logging.getLogger("gymnasium_solver")
 
 
-def train(plan: TrainingPlan) -> int:
+def train(
+    plan: TrainingPlan, *, ranks: Ranks | None = None, followers: Followers | None = None
+) -> int:
     """Carry out a plan: make or reopen the run folder, train, test, report.
+
+    Args:
+        plan: What is to be done.
+        ranks: This process, the leader, among those that a launcher has started; None if alone.
+        followers: The processes that this one has started to train with it; None without any.
 
     Returns:
         Exit code: 0 completed, 130 or 143 stopped by a signal or on request after saving.
@@ -52,26 +64,59 @@ def train(plan: TrainingPlan) -> int:
     Raises:
         UserError: What went wrong, in one line; the run is marked as failed.
     """
+    if ranks is None and followers is None:
+        return _train(plan)
+    from agents.together import lead
+
+    return lead(plan, ranks, followers, work=_train)
+
+
+def _train(plan: TrainingPlan, team: Team | None = None) -> int:
     config = resolve_machine(plan.config, plan)
     torch.set_num_threads(config.torch_threads)
     torch.autograd.set_detect_anomaly(plan.is_debug)
     if plan.resumed_run is None:
-        return _begin_run(config, plan)
+        return _begin_run(config, plan, team)
     with RunLock(plan.resumed_run.path):
-        return _go_on_with_run(plan.resumed_run, config, plan)
+        return _go_on_with_run(plan.resumed_run, config, plan, team)
 
 
-def _begin_run(config: Config, plan: TrainingPlan) -> int:
+def build_for_plan(
+    config: Config, plan: TrainingPlan, team: Team | None
+) -> tuple[BaseAgent, dict[str, Any] | None]:
+    """Build the agent of a plan; a new run begins with the weights that the plan names.
+
+    Args:
+        config: The plan's, as this machine can carry it out.
+        plan: What is to be done.
+        team: The processes that train together; None for one alone.
+
+    Returns:
+        The agent, and the state of the checkpoint that a resumed run goes on from.
+
+    Raises:
+        CheckpointError: The checkpoint does not fit the config.
+    """
     state = None if plan.checkpoint is None else load_acting_state(plan.checkpoint)
-    with collector_paused(
-        keeps=False
-    ):  # numba is imported with the first environment that needs it
-        agent = build_agent(config)
+    with collector_paused(keeps=False):  # numba is imported where an environment needs it
+        agent = build_agent(config, team=team)
+    if state is None:
+        return agent, None
     try:
-        if state is not None:
-            _check_fits(state, agent, source=plan.checkpoint)
-            load_policy_state(agent.policy, state, source=plan.checkpoint, config=config)
-            agent.take_over_policy(state)
+        _check_fits(state, agent, source=plan.checkpoint)
+        if plan.resumed_run is not None:
+            return agent, state
+        load_policy_state(agent.policy, state, source=plan.checkpoint, config=config)
+        agent.take_over_policy(state)
+    except BaseException:
+        agent.close()
+        raise
+    return agent, None
+
+
+def _begin_run(config: Config, plan: TrainingPlan, team: Team | None) -> int:
+    agent, _ = build_for_plan(config, plan, team)
+    try:
         agent.warm_up()  # a stop while it compiles leaves no folder
         run = Run.create(
             plan.runs_dir,
@@ -91,15 +136,12 @@ def _begin_run(config: Config, plan: TrainingPlan) -> int:
         agent.close()
 
 
-def _go_on_with_run(run: Run, config: Config, plan: TrainingPlan) -> int:
-    assert plan.checkpoint is not None
-    state = load_acting_state(plan.checkpoint)
+def _go_on_with_run(run: Run, config: Config, plan: TrainingPlan, team: Team | None) -> int:
     if plan.note is not None:
         print(f"note: {plan.note}", file=sys.stderr)
-    with collector_paused(keeps=False):
-        agent = build_agent(config, run=run)
+    agent, state = build_for_plan(config, plan, team)
+    agent.run = run
     try:
-        _check_fits(state, agent, source=plan.checkpoint)
         agent.warm_up()
         return _Session(run, agent, plan, state).work()
     finally:
@@ -270,7 +312,14 @@ class _Session:
         agent.on_start = self.signals.install  # Lightning has taken SIGTERM by then
         agent.on_finish = self._tell_result
         try:
-            build_trainer(device=config.device, callbacks=callbacks).fit(agent)
+            ranks = None if agent.team is None else agent.team.ranks
+            build_trainer(device=config.device, callbacks=callbacks, ranks=ranks).fit(agent)
+        except RuntimeError as error:
+            # Lightning waits for the other processes too, and its words say nothing of why.
+            told = None if agent.team is None else agent.team.failure_of_another()
+            if told is None:
+                raise
+            raise told from error
         except SIGTERMException:  # it came while Lightning listened, before we did again
             raise RunInterruptedError(signal.SIGTERM, where="in the first epoch") from None
 

@@ -27,6 +27,7 @@ from agents.ppo.ppo_losses import (
     value_loss,
 )
 from agents.rollout_setup import build_rollout_buffer, build_step_collector
+from agents.shared.whole_rollout import WholeRollout
 from agents.update_report import UpdateLosses, UpdateReport
 from utils.compiled.eligibility import why_not_compiled
 from utils.config import PPOConfig
@@ -89,6 +90,7 @@ class PPOAgent(OnPolicyAgent):
             hyperparameters=self.hyperparameters,
             device=self.compute_device,
             record=None if self.exploration is None else self.exploration.record,
+            is_shared=self.team is not None,
         )
         how_updated = self._choose_update()
         if self.train_env.vectorization_name != "torch":  # there it says why no loop does it all
@@ -106,6 +108,7 @@ class PPOAgent(OnPolicyAgent):
             batch_size=lambda: config.resolved_batch_size // config.resolved_sequence_length,
             n_passes=config.n_epochs,
             seed=derive_seed(config.seed, "minibatch"),
+            n_units=self.n_all_units,
         )
 
     @override
@@ -125,6 +128,8 @@ class PPOAgent(OnPolicyAgent):
 
     def _choose_update(self) -> str:
         """Find the fastest way; say what carries out updates and why, in a few words."""
+        if self.team is not None:
+            return f"updates by torch (each of {self.team.size} processes has a part)"
         if self.compute_device.type == "cuda":
             from agents.ppo.captured_update import CapturedUpdate, why_not_captured
 
@@ -182,7 +187,7 @@ class PPOAgent(OnPolicyAgent):
         self.finish_epoch()
 
     @override
-    def compute_targets(self, buffer: RolloutBuffer) -> tuple[Tensor, Tensor]:
+    def compute_targets(self, buffer: RolloutBuffer | WholeRollout) -> tuple[Tensor, Tensor]:
         rows = buffer.rows
         compute = generalized_advantage
         if self.compiled_update is not None:
@@ -202,7 +207,7 @@ class PPOAgent(OnPolicyAgent):
         self._normalize_value(returns, buffer)
         return self._add_bonus(advantage, buffer), returns
 
-    def _normalize_value(self, returns: Tensor, buffer: RolloutBuffer) -> None:
+    def _normalize_value(self, returns: Tensor, buffer: RolloutBuffer | WholeRollout) -> None:
         """Let the critic's moments take in the returns (T, N) that it will learn."""
         head = self.policy.critic_head
         if isinstance(head, PopArtHead):
@@ -213,10 +218,11 @@ class PPOAgent(OnPolicyAgent):
             self.recorder.record("train/popart/mean", float(head.shift))
             self.recorder.record("train/popart/std", float(head.scale))
 
-    def _add_bonus(self, advantage: Tensor, buffer: RolloutBuffer) -> Tensor:
+    def _add_bonus(self, advantage: Tensor, buffer: RolloutBuffer | WholeRollout) -> Tensor:
         """Weigh the advantage (T, N) of the reward and that of what is new."""
         if self.exploration is None:
             return advantage
+        assert isinstance(buffer, RolloutBuffer), "one process rewards what is new"
         hp = self.hyperparameters
         of_bonus, metrics = self.exploration.compute_advantage(
             buffer, self.policy, gae_lambda=hp["gae_lambda"]
@@ -258,7 +264,7 @@ class PPOAgent(OnPolicyAgent):
         )
         advantage = minibatch.advantage
         if config.normalize_advantages == "batch":
-            advantage = standardize(advantage)
+            advantage = standardize(advantage, over=minibatch.whole_advantage)
         policy = clipped_policy_loss(
             logprob=new.logprob,
             old_logprob=minibatch.old_logprob,
@@ -293,7 +299,7 @@ class PPOAgent(OnPolicyAgent):
         hp = self.hyperparameters
         advantage = minibatch.advantage
         if self.config.normalize_advantages == "batch":
-            advantage = standardize(advantage)
+            advantage = standardize(advantage, over=minibatch.whole_advantage)
         terms = write_ppo_gradients(
             self.policy,
             minibatch.observation,
@@ -324,8 +330,8 @@ class PPOAgent(OnPolicyAgent):
         target_kl = self.hyperparameters.get("target_kl")
         if target_kl is None:
             return False
-        kl = approximate_kl(logprob=logprob.detach(), old_logprob=old_logprob).mean()
-        leaves = float(kl) > KL_TOLERANCE * target_kl
+        kl = approximate_kl(logprob=logprob.detach(), old_logprob=old_logprob)
+        leaves = self.mean_over_all(kl) > KL_TOLERANCE * target_kl
         self.recorder.record("train/ppo/kl_stopped", float(leaves))
         return leaves
 

@@ -13,6 +13,7 @@ from typing_extensions import override
 from agents.on_policy_agent import OnPolicyAgent
 from agents.reinforce.reinforce_losses import baseline_loss, policy_gradient_loss
 from agents.rollout_setup import build_collector, build_rollout_buffer
+from agents.shared.whole_rollout import WholeRollout
 from agents.update_report import UpdateLosses
 from utils.config import REINFORCEConfig
 from utils.dataloaders import RolloutSource
@@ -64,13 +65,14 @@ class REINFORCEAgent(OnPolicyAgent):
             collect=lambda collector, rollout: collector.collect_episodes(
                 rollout, n_episodes=n_episodes
             ),
-            batch_size=lambda: buffer.n_units,
+            batch_size=self.n_all_units,
             n_passes=1,
             seed=derive_seed(config.seed, "minibatch"),
+            n_units=self.n_all_units,
         )
 
     @override
-    def compute_targets(self, buffer: RolloutBuffer) -> tuple[Tensor, Tensor]:
+    def compute_targets(self, buffer: RolloutBuffer | WholeRollout) -> tuple[Tensor, Tensor]:
         config, rows = self.config, buffer.rows
         value, done = rows(buffer.value), rows(buffer.done)
         returns = reward_to_go(
@@ -103,7 +105,7 @@ class REINFORCEAgent(OnPolicyAgent):
         )
         target = minibatch.advantage
         if self.config.normalize_targets:
-            target = standardize(target)
+            target = standardize(target, over=minibatch.whole_advantage)
         policy = policy_gradient_loss(logprob=new.logprob, target=target).mean()
         entropy = new.entropy.mean()
         total = policy - hp["ent_coef"] * entropy

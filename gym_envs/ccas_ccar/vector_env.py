@@ -40,9 +40,12 @@ class CcasCcarVectorEnv(VectorEnv):
         render_fps: Frames per second of the single environment's pictures.
         vectorization_name: "native".
         cells: The arrays that are worked on.
+        first_index: Index of the first cell among those of a seed; set before `reset` where this
+            object has a part of them.
     """
 
     env_id = ENV_ID
+    first_index = 0
     vectorization_name = "native"
     reward_threshold = None
     render_fps = RENDER_FPS
@@ -190,7 +193,7 @@ class CcasCcarVectorEnv(VectorEnv):
         from gym_envs.simd.random_words import seed_words
 
         number = take_seed(seed, self.action_space, self.single_action_space)
-        self.cells.random[:] = seed_words(number, self.num_envs)
+        self.cells.random[:] = seed_words(number, self.num_envs, self.first_index)
 
     def get_state(self) -> dict[str, Any]:
         """Return everything needed to go on bit for bit, as arrays and plain containers."""

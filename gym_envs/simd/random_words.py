@@ -63,14 +63,15 @@ def draw_4(counter, key, low, span):
     )
 
 
-def seed_words(seed, n_envs):
+def seed_words(seed, n_envs, first=0):
     """Return counters and keys of all environments, (2, n_envs) uint32, from one seed.
 
     Args:
         seed: Whole number >= 0; of larger ones the lowest 64 bits count.
         n_envs: Number of environments; the first words do not depend on it.
+        first: Index of the first of them among all environments of the seed.
     """
-    index = np.arange(n_envs, dtype=np.uint64)
+    index = np.arange(first, first + n_envs, dtype=np.uint64)
     start = np.uint64(_mix_number(seed & _MASK_64))
     words = _mix(start + index * np.uint64(0x9E3779B97F4A7C15))
     return np.stack([words & np.uint64(0xFFFFFFFF), words >> np.uint64(32)]).astype(np.uint32)

@@ -47,9 +47,12 @@ class SimdVectorEnv(VectorEnv):
         vectorization_name: "simd".
         step_kernel: Compiled function: `env.step_kernel(*env.arrays)` steps all environments with
             the actions in `env.arrays.action`, from Python as from compiled code.
+        first_index: Index of the first environment among those of a seed; set before `reset` where
+            this object has a part of them.
     """
 
     vectorization_name = "simd"
+    first_index = 0
 
     def __init__(
         self,
@@ -267,7 +270,7 @@ class SimdVectorEnv(VectorEnv):
         from gym_envs.simd.random_words import seed_words
 
         number = take_seed(seed, self.action_space, self.single_action_space)
-        self._sets[0].random[:] = seed_words(number, self.num_envs)
+        self._sets[0].random[:] = seed_words(number, self.num_envs, self.first_index)
 
     def _clear_outcomes(self) -> None:
         for name in _OUTCOMES:

@@ -252,7 +252,7 @@ FINE, BAD_REWARD, BAD_FINAL_OBSERVATION, BAD_OBSERVATION = 0, 1, 2, 3
 @njit(cache=True, error_model="numpy")
 def collect_steps(  # noqa: PLR0913
     actor, critic, scratch, packed, log_std_at, segments, addresses,
-    step, env, rules, scale, rollout, episodes, key, position, n_steps,
+    step, env, rules, scale, rollout, episodes, key, position, n_all, n_steps,
 ):  # fmt: skip
     """Write `n_steps` rows of a rollout, going on where the environments are.
 
@@ -273,6 +273,8 @@ def collect_steps(  # noqa: PLR0913
         key: uint64, of the random numbers.
         position: uint64, of the first number of this rollout; each action takes as many as it has
             dimensions.
+        n_all: Environments of the run, of which these may be a part: their actions take the
+            numbers of one row.
         n_steps: Rows to write.
 
     Returns:
@@ -303,7 +305,7 @@ def collect_steps(  # noqa: PLR0913
             _load_input(observation, first, n_rows, scratch)
             _write_values(critic, packed, scratch, n_rows, value[first : first + n_rows])
             if not is_last:
-                begin = position + _u((t * n_envs + first) * n_words)
+                begin = position + _u((t * n_all + first) * n_words)
                 _decide(actor, policy, scratch, work, key, begin, n_rows)
                 _store_decision(work, first, n_rows, t, env, rules, rollout)
         if t > 0:

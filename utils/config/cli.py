@@ -146,6 +146,18 @@ def _build_parser() -> OptionParser:
         "--seed", type=whole_number(least=0), metavar="N", help="seed of every random stream"
     )
     parser.add_option(
+        "--devices",
+        type=whole_number(least=1),
+        metavar="N",
+        help="processes (GPUs) of this machine that train together",
+    )
+    parser.add_option(
+        "--num-nodes",
+        type=whole_number(least=1),
+        metavar="N",
+        help="machines that train together, started by torchrun or srun",
+    )
+    parser.add_option(
         "--set",
         action="append",
         default=[],
@@ -223,6 +235,8 @@ def _contradictions(given: argparse.Namespace) -> list[str]:
             "--like": given.like is not None,
             "--group": given.group is not None,
             "--seed": given.seed is not None,
+            "--devices": given.devices is not None,
+            "--num-nodes": given.num_nodes is not None,
             "--debug": given.debug,
             "--tracker": given.tracker,
             "--wandb-sweep": given.wandb_sweep,
@@ -315,7 +329,7 @@ def _read_overrides(
             overrides.append(parse_override(text))
         except ConfigError as error:
             problems.append(str(error))
-    for key in ("max_timesteps", "seed"):
+    for key in ("max_timesteps", "seed", "devices", "num_nodes"):
         value = getattr(given, key)
         if value is not None:
             overrides.append(Override((key,), value, f"--{key.replace('_', '-')} {value}"))

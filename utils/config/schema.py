@@ -264,6 +264,18 @@ class Config(BaseModel):
         default=1, description="Threads of torch on the cpu, >= 1."
     )
 
+    devices: PositiveInteger = Field(
+        default=1,
+        description=(
+            "Processes of each machine that train together, one for each GPU where `device` is "
+            "cuda; they divide the environments and every minibatch."
+        ),
+    )
+    num_nodes: PositiveInteger = Field(
+        default=1,
+        description="Machines, each with `devices` processes that torchrun or srun has started.",
+    )
+
     # Logging
     tensorboard: Flag = Field(default=False, description="Write TensorBoard files too.")
     trackio: Flag = Field(default=False, description="Write to trackio, a local dashboard, too.")
@@ -311,6 +323,15 @@ class Config(BaseModel):
     def find_inconsistencies(self) -> list[Problem]:
         """List the contradictions among the settings of this algorithm; none by default."""
         return []
+
+    @property
+    def n_processes(self) -> int:
+        """Processes that train together."""
+        return self.devices * self.num_nodes
+
+    def why_not_shared(self) -> str | None:
+        """Say what keeps several processes from training together; None if nothing does."""
+        return f"{self.algo_id} is trained by one process"
 
     @property
     def evaluates(self) -> bool:

@@ -179,6 +179,7 @@ def find_inconsistencies(config: Config) -> list[Problem]:
         *find_atari_problems(config.env_id, config.env_kwargs, config.env_wrappers),
         *_misplaced_keys(config),
         *_optimizer_problems(config),
+        *_process_problems(config),
         *_schedule_problems(config),
         *_evaluation_problems(config),
     ]
@@ -194,6 +195,19 @@ def _environment_problems(config: Config) -> Iterator[Problem]:
             if getattr(config, key):
                 message = f"'{key}' needs a picture, and channel_order: none says there is none"
                 yield Problem((key, "channel_order"), message)
+
+
+def _process_problems(config: Config) -> Iterator[Problem]:
+    n = config.n_processes
+    if n == 1:
+        return
+    if (reason := config.why_not_shared()) is not None:
+        yield Problem(("devices", "num_nodes", "algo_id"), f"{n} processes: {reason}")
+    elif config.n_envs % n:
+        yield Problem(
+            ("devices", "num_nodes", "n_envs"),
+            f"{n} processes cannot share n_envs {config.n_envs} evenly: make it a multiple of {n}",
+        )
 
 
 def _wrapper_problems(config: Config) -> Iterator[Problem]:

@@ -52,6 +52,7 @@ def build_update_loader(
     batch_size: Callable[[], int],
     n_passes: int,
     generator: torch.Generator,
+    n_units: Callable[[], int] | None = None,
 ) -> DataLoader[UpdateBatch]:
     """Build a loader that yields one `UpdateBatch` each time it is iterated.
 
@@ -65,9 +66,11 @@ def build_update_loader(
             each update.
         n_passes: Passes over the rollout.
         generator: Source of the permutations.
+        n_units: Units to pick from, asked for at each update, where the buffer holds only a part
+            of them; None: those of the buffer.
     """
     sampler = MultiPassSampler(
-        lambda: buffer.n_units, batch_size=batch_size, n_passes=n_passes, generator=generator
+        n_units or (lambda: buffer.n_units), batch_size=batch_size, n_passes=n_passes, generator=generator
     )
     # The loader draws a base seed for workers that it does not have; a generator of its own keeps
     # that out of the global stream.

@@ -28,6 +28,7 @@ class RolloutSource:
         batch_size: Callable[[], int],
         n_passes: int,
         seed: int,
+        n_units: Callable[[], int] | None = None,
     ) -> None:
         """Put collector, buffer and loader together.
 
@@ -38,6 +39,7 @@ class RolloutSource:
             batch_size: Units of the buffer in a minibatch, asked for at each update.
             n_passes: Passes over each rollout.
             seed: Of the order of the minibatches.
+            n_units: See `build_update_loader`.
         """
         self.collector = collector
         self.buffer = buffer
@@ -50,6 +52,7 @@ class RolloutSource:
             batch_size=batch_size,
             n_passes=n_passes,
             generator=self._order_generator,
+            n_units=n_units,
         )
 
     @property

@@ -6,6 +6,7 @@ from utils.distributions.diagonal_normal import DiagonalNormal
 from utils.distributions.masking import mask_parameters
 from utils.distributions.multi_categorical import MultiCategorical
 from utils.distributions.protocol import ActionDistribution, Parameters
+from utils.distributions.rows import sample_rows
 
 __all__ = [
     "ActionDistribution",
@@ -15,4 +16,5 @@ __all__ = [
     "MultiCategorical",
     "Parameters",
     "mask_parameters",
+    "sample_rows",
 ]

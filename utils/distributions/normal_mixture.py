@@ -47,11 +47,14 @@ class NormalMixture:
     def split(self, parameters: Tensor) -> Components:
         """Return parameters (..., n_parameters) as components."""
         k, n = self.n_components, self.width
-        logits, mean, log_std = parameters.split([k * self._n_choices, k * n, k * n], dim=-1)
+        first = k * self._n_choices
+        logits, mean = parameters[..., :first], parameters[..., first : first + k * n]
+        log_std = parameters[..., first + k * n :]
+        leading = parameters.shape[:-1]
         return Components(
-            logits.unflatten(-1, (k, self._n_choices)).log_softmax(dim=-2),
-            mean.unflatten(-1, (k, n)),
-            log_std.unflatten(-1, (k, n)).clamp_min(_LEAST_LOG_STD),
+            logits.reshape(*leading, k, self._n_choices).log_softmax(dim=-2),
+            mean.reshape(*leading, k, n),
+            log_std.reshape(*leading, k, n).clamp_min(_LEAST_LOG_STD),
         )
 
     def log_prob(self, parameters: Tensor, value: Tensor) -> Tensor:
@@ -102,7 +105,7 @@ class NormalMixture:
                 multiplied, section 4.3 of the paper. 1 draws from the distribution.
         """
         log_weight, mean, log_std = self.split(parameters)
-        normal, even = noise.split([self.width, self._n_choices], dim=-1)
+        normal, even = noise[..., : self.width], noise[..., self.width :]
         share = (log_weight / temperature).softmax(dim=-2).cumsum(dim=-2)
         chosen = (share < even.unsqueeze(-2)).sum(dim=-2).clamp_max(self.n_components - 1)
         std = log_std.exp() * math.sqrt(temperature)

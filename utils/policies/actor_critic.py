@@ -8,7 +8,14 @@ import gymnasium as gym
 import torch
 from torch import Tensor, nn
 
-from utils.distributions import ActionDistribution, DiagonalNormal, Parameters, mask_parameters
+from utils.distributed.share import Share
+from utils.distributions import (
+    ActionDistribution,
+    DiagonalNormal,
+    Parameters,
+    mask_parameters,
+    sample_rows,
+)
 from utils.models import (
     Memory,
     NormalHead,
@@ -181,6 +188,7 @@ class ActorCritic(nn.Module):
         deterministic: bool = False,
         mask: Tensor | None = None,
         state: Tensor | None = None,
+        share: Share | None = None,
     ) -> PolicyStep:
         """Choose an action for each row.
 
@@ -190,12 +198,18 @@ class ActorCritic(nn.Module):
             deterministic: Take the mode rather than a sample.
             mask: (B, n) bool, which choices are allowed; with action masks only.
             state: (B, state_dim) of the memory before this observation; with a memory only.
+            share: Which rows of a larger batch these are: they get the actions that they would
+                get in it. None: they are all.
         """
         parameters, value, new_state = self._decide(observation, mask, state)
         if deterministic:
             action = self.distribution.mode(parameters)
-        else:
+        elif share is None:
             action = self.distribution.sample(parameters, generator)
+        else:
+            action = sample_rows(
+                self.distribution, parameters, generator, first=share.first, total=share.total
+            )
         logprob = self.distribution.logprob(parameters, action)
         return PolicyStep(action, logprob, value, new_state)
 

@@ -54,6 +54,9 @@ class Minibatch(NamedTuple):
     """(B, n) bool, which actions the environment allowed; None without action masks."""
     sequences: Sequences | None = None
     """Where the transitions lie in time, for a policy with a memory; None without one."""
+    whole_advantage: Tensor | None = None
+    """(W,) advantages of the whole minibatch where these B are a process's part of it; None: they
+    are all."""
 
     def pick(self, index: Tensor) -> Minibatch:
         """Return the rows `index` (b,) int64, without their place in time."""

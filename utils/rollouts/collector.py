@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 from gymnasium.vector import VectorEnv
 from torch import Tensor
 
+from utils.distributed.share import Share
 from utils.normalization import RewardNormalizer
 from utils.policy_factory import ActorCritic
 from utils.rollouts.buffer import RolloutBuffer
@@ -21,6 +22,9 @@ from utils.rollouts.stepper import (
     forget,
     to_tensors,
 )
+
+if TYPE_CHECKING:
+    from utils.distributed.team import Team
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,7 +87,26 @@ class Collector:
         self.device = device
         self.generator = generator
         self.reward_normalizer = reward_normalizer
+        self.team: Team | None = None
         self._finals: list[_Final] = []
+
+    def join(self, team: Team, share: Share) -> None:
+        """Collect together with other processes, each with a share of the environments.
+
+        All step in time with each other, and statistics take in the steps of all of them. The
+        tracker keeps the episodes of this share alone; whoever joins them finds those of a rollout
+        in `stepper.finished`.
+
+        Args:
+            team: The processes.
+            share: What this one has.
+        """
+        assert share.n == self.env.num_envs, (share, self.env)
+        self.team = team
+        self.stepper.share = share
+        self.stepper.finished = []
+        if self.reward_normalizer is not None:
+            self.reward_normalizer.gather = team.gather_rows
 
     @property
     def env(self) -> VectorEnv:
@@ -136,7 +159,7 @@ class Collector:
         returns: list[float] = []
         remaining = np.full(self.env.num_envs, n_episodes)
         t = 0
-        while remaining.any():
+        while self._is_any(remaining.any()):
             assert t < buffer.capacity, (t, buffer.capacity, remaining)
             active = remaining > 0
             buffer.is_valid[t] = torch.from_numpy(active)
@@ -161,7 +184,7 @@ class Collector:
         """Write what the policy sees and does, and let the environments begin."""
         raw = self.stepper.observation
         if self.policy.normalizer.learns:
-            self.policy.normalizer.update(_counted_rows(raw, is_counted))
+            self.policy.normalizer.update(self._rows_of_all(_counted_rows(raw, is_counted)))
         observation = self.policy.normalize(raw)
         buffer.write_observation(t, observation)
         if self.policy.has_memory:
@@ -209,6 +232,17 @@ class Collector:
         t = np.concatenate([np.full(len(final.rows), final.t) for final in self._finals])
         rows = np.concatenate([final.rows for final in self._finals])
         buffer.next_value[torch.from_numpy(t), torch.from_numpy(rows)] = values
+
+    def _is_any(self, value: bool) -> bool:
+        return value if self.team is None else self.team.any(value)
+
+    def _rows_of_all(self, observation: Observation) -> Observation:
+        """Join the rows of all processes."""
+        if self.team is None:
+            return observation
+        if isinstance(observation, dict):
+            return {key: self.team.gather_rows(part) for key, part in observation.items()}
+        return self.team.gather_rows(observation)
 
     def _predict(self, raw: Observation, state: Tensor | None) -> Tensor:
         return self.policy.predict_value(self.policy.normalize(raw), state=state).cpu()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import gymnasium as gym
 import numpy as np
@@ -11,11 +11,16 @@ from gymnasium.vector import VectorEnv
 from typing_extensions import override
 
 from utils.compiled.eligibility import why_not_compiled
+from utils.distributed.share import Share
 from utils.errors import EnvironmentFailedError
 from utils.normalization.observation import StaticNormalizer
 from utils.policy_factory import ActorCritic
 from utils.rollouts.buffer import RolloutBuffer
 from utils.rollouts.collector import Collector, RolloutSummary
+from utils.rollouts.episode_stats import FinishedEpisodes
+
+if TYPE_CHECKING:
+    from utils.distributed.team import Team
 
 
 def why_not_collected(
@@ -65,13 +70,23 @@ class CompiledCollector(Collector):
         self._position = 0
         """Random numbers drawn so far."""
         n_dims = 0 if self._layout.log_std_at < 0 else self._layout.n_outputs
-        self._words_per_step = env.num_envs * max(1, n_dims)
+        self._words_per_env = max(1, n_dims)
+        self._n_all, self._first = env.num_envs, 0
         width = self._layout.actor.widths[0]
         self._zeros, self._ones = np.zeros(width, np.float32), np.ones(width, np.float32)
         self._rules = self._action_rules()
         # Views of memory that stays where it is, made once for each owner.
         self._views_of_env: dict[int, Any] = {}
         self._views_of_buffer: tuple[RolloutBuffer | None, Any] = (None, None)
+
+    @property
+    def _words_per_step(self) -> int:
+        return self._n_all * self._words_per_env
+
+    @override
+    def join(self, team: Team, share: Share) -> None:
+        super().join(team, share)
+        self._n_all, self._first = share.total, share.first
 
     @override
     @torch.inference_mode()
@@ -101,7 +116,8 @@ class CompiledCollector(Collector):
             self._rollout_arrays(buffer),
             episodes,
             self._key,
-            np.uint64(self._position),
+            np.uint64(self._position + self._first * self._words_per_env),
+            self._n_all,
             n_steps,
         )
         self.stepper.n_vec_steps += t
@@ -112,7 +128,21 @@ class CompiledCollector(Collector):
         returns = episodes.finished_return[:n_finished].tolist()
         lengths = episodes.finished_length[:n_finished].tolist()
         self.stepper.tracker.add_finished(returns, lengths)
+        if self.stepper.finished is not None:
+            self.stepper.finished += self._by_step(buffer, returns, lengths)
         return self._summarize(n_steps, returns)
+
+    def _by_step(
+        self, buffer: RolloutBuffer, returns: list[float], lengths: list[int]
+    ) -> list[tuple[int, FinishedEpisodes]]:
+        """Return the finished episodes with their vector step; they are in the order of it."""
+        steps, environments = buffer.rows(buffer.done).nonzero().unbind(dim=1)
+        begin = self.stepper.n_vec_steps - buffer.n_steps + 1
+        rows = zip(steps.tolist(), environments.numpy(), returns, lengths, strict=True)
+        return [
+            (begin + t, FinishedEpisodes(np.array([i]), np.array([r]), np.array([length])))
+            for t, i, r, length in rows
+        ]
 
     def _env_arrays(self) -> tuple[Any, tuple[int, int]]:
         """Return the arrays that the environments work on now, and how to step them."""

@@ -9,6 +9,7 @@ import torch
 from gymnasium.vector import VectorEnv
 from torch import Tensor
 
+from utils.distributed.share import Share
 from utils.errors import EnvironmentFailedError
 from utils.policy_factory import ActorCritic, PolicyStep
 from utils.rollouts.episode_stats import EpisodeTracker, FinishedEpisodes
@@ -63,6 +64,10 @@ class Stepper:
         self.state: Tensor | None = None
         """(N, state_dim) of the policy's memory before the current observation, or None."""
         self._next_state: Tensor | None = None
+        self.share: Share | None = None
+        """Which of the run's environments these are; None: all of them."""
+        self.finished: list[tuple[int, FinishedEpisodes]] | None = None
+        """Vector step and episodes that ended with it, for whoever joins them; None: nobody."""
 
     @property
     def observation(self) -> Observation:
@@ -92,7 +97,9 @@ class Stepper:
         return self._observation is not None
 
     def reset(self, *, seed: int | None = None) -> None:
-        """Begin a new episode everywhere; with a seed, environment i gets seed + i."""
+        """Begin a new episode everywhere; with a seed, environment i of the run gets seed + i."""
+        if seed is not None and self.share is not None:
+            seed = place_seed(self.env, seed, self.share)
         observation, infos = self.env.reset(seed=seed)
         self.tracker.reset()
         self.state = self.policy.initial_state(self.env.num_envs)
@@ -120,12 +127,14 @@ class Stepper:
         deterministic: bool = False,
     ) -> PolicyStep:
         """Let the policy choose for normalised observations (N, ...), and remember them."""
+        own = {} if self.share is None else {"share": self.share}
         decision = self.policy.act(
             observation,
             generator=generator,
             deterministic=deterministic,
             mask=self.mask,
             state=self.state,
+            **own,
         )
         self._next_state = decision.state
         return decision
@@ -171,6 +180,8 @@ class Stepper:
         finished = self.tracker.update(
             raw_reward, over, is_counted=is_counted, metrics=infos.get("episode_metrics")
         )
+        if finished is not None and self.finished is not None:
+            self.finished.append((self.n_vec_steps, finished))
         state = self._next_state
         if state is not None:
             self.state = forget(state, terminated | truncated)
@@ -215,6 +226,20 @@ class Stepper:
             f"that is not finite at vector step {self.n_vec_steps}: {values[index]}; "
             "earlier checkpoints are intact"
         )
+
+
+def place_seed(env: VectorEnv, seed: int, share: Share) -> int:
+    """Return the seed that gives a part of the environments the episodes that all would have.
+
+    Args:
+        env: The part; one that hashes seed and index is told where its part begins.
+        seed: Of all environments.
+        share: Which ones these are.
+    """
+    if hasattr(env, "first_index"):
+        env.first_index = share.first
+        return seed
+    return seed + share.first
 
 
 def forget(state: Tensor, rows: np.ndarray) -> Tensor:

@@ -37,3 +37,7 @@ class OnPolicyConfig(Config):
             "than a millisecond."
         ),
     )
+
+    def why_not_shared(self) -> str | None:
+        """Say what keeps several processes from training together; None if nothing does."""
+        return None

@@ -143,6 +143,14 @@ class PPOConfig(OnPolicyConfig):
             return 1
         return self.sequence_length or self.n_steps
 
+    def why_not_shared(self) -> str | None:
+        """Say what keeps several processes from training together; None if nothing does."""
+        if self.exploration.kind != "none":
+            return f"exploration.kind: {self.exploration.kind} learns what is new in one process"
+        if self.vectorization == "torch":
+            return "vectorization: torch keeps all environments in one process"
+        return None
+
     def find_inconsistencies(self) -> list[Problem]:
         """List what does not fit together in rollout, minibatch, sequences and normalisation."""
         problems = exploration_problems(self.exploration)

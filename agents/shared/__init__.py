@@ -1,0 +1,1 @@
+"""One agent of rollouts in several processes: what each has, and what all must agree on."""

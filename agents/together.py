@@ -1,0 +1,161 @@
+"""One run by several processes: the leader does what one process would, the others follow."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import torch
+
+from utils.distributed.ranks import Ranks
+from utils.distributed.team import PeerFailedError, Team
+from utils.errors import UserError
+from utils.run.plan import TrainingPlan
+
+if TYPE_CHECKING:
+    from utils.distributed.launcher import Followers
+
+_LEADERS_TURN_SECONDS = 0.5
+"""What befalls all processes alike is told by the leader."""
+
+
+def lead(
+    plan: TrainingPlan,
+    ranks: Ranks | None,
+    followers: Followers | None,
+    *,
+    work: Callable[[TrainingPlan, Team], int],
+) -> int:
+    """Carry out a plan with other processes, and end with all of them.
+
+    Args:
+        plan: What all of them do.
+        ranks: This process as a launcher has named it; None with `followers`.
+        followers: The processes that this one has started; None where a launcher did.
+        work: Trains, and keeps the run's status true whatever happens.
+
+    Returns:
+        The exit code: that of the process which failed first, or of the work.
+
+    Raises:
+        UserError: What went wrong here, before it did elsewhere.
+    """
+    own = ranks if followers is None else followers.leader
+    assert own is not None
+    try:
+        team = Team(own, store_file=None if followers is None else followers.store)
+        try:
+            use_own_gpu(own)
+            team.share(plan)
+            return work(plan, team)
+        except PeerFailedError as error:
+            if error.is_told:
+                return error.exit_code
+            raise _as_system_says(error, followers) from None
+        except UserError as error:
+            if not team.tell_failure(str(error), exit_code=error.exit_code):
+                return error.exit_code  # another process has told it
+            raise
+        except BaseException as error:
+            team.tell_failure(f"rank 0: {type(error).__name__}: {error}", exit_code=1)
+            raise
+        finally:
+            team.close()
+    finally:
+        if followers is not None:
+            followers.close()
+
+
+def follow(ranks: Ranks) -> int:
+    """Train as a process that is not the leader: nothing is written, nothing said but a failure.
+
+    Returns:
+        The exit code.
+    """
+    ignore_signals()
+    team = Team(ranks)
+    try:
+        use_own_gpu(ranks)
+        plan = team.share()
+        _train(plan, team)
+    except PeerFailedError as error:
+        return error.exit_code
+    except UserError as error:
+        time.sleep(_LEADERS_TURN_SECONDS)
+        message = _with_rank(str(error), team)
+        if team.tell_failure(message, exit_code=error.exit_code):
+            for line in message.splitlines():
+                print(f"error: {line}", file=sys.stderr)
+        return error.exit_code
+    except Exception as error:  # noqa: BLE001 - the end of a process: whoever is first tells all
+        if team.failure_of_another() is None:
+            text = f"rank {team.rank}: {type(error).__name__}: {error}"
+            if team.tell_failure(text, exit_code=1):
+                traceback.print_exc()
+                print(f"error: {text}", file=sys.stderr)
+        return 1
+    finally:
+        team.close()
+    return 0
+
+
+def ignore_signals() -> None:
+    """Leave Ctrl-C and SIGTERM to the leader, who lets the epoch end and saves."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+def use_own_gpu(ranks: Ranks) -> None:
+    """Make the GPU of this process the one that is meant where none is named."""
+    if torch.cuda.is_available():
+        torch.cuda.set_device(ranks.local_rank % torch.cuda.device_count())
+
+
+def _train(plan: TrainingPlan, team: Team) -> None:
+    from agents.training import build_for_plan, resolve_machine
+    from trainer_callbacks.hyperparameter_scheduler import HyperparameterScheduler
+    from utils.trainer_factory import build_trainer
+
+    config = resolve_machine(plan.config, plan)
+    torch.set_num_threads(config.torch_threads)
+    torch.autograd.set_detect_anomaly(plan.is_debug)
+    agent, state = build_for_plan(config, plan, team)
+    try:
+        agent.warm_up()
+        if state is not None:
+            assert plan.checkpoint is not None
+            agent.load_companions(plan.checkpoint)
+            agent.load_checkpoint_state(state)
+        agent.on_start = ignore_signals  # Lightning has taken SIGTERM by then
+        if agent.end_reason is None:
+            callbacks = [HyperparameterScheduler()]
+            build_trainer(device=config.device, callbacks=callbacks, ranks=team.ranks).fit(agent)
+    finally:
+        agent.close()
+
+
+def _with_rank(message: str, team: Team) -> str:
+    name = f"rank {team.rank}: "
+    return message if message.startswith(name) else name + message
+
+
+def _as_system_says(error: PeerFailedError, followers: Followers | None) -> PeerFailedError:
+    """Return the error of a lost process with what the system knows of it."""
+    ended = None if followers is None else followers.first_end()
+    if ended is None:
+        return error
+    rank, code = ended
+    if code < 0:
+        name = signal.Signals(-code).name
+        return PeerFailedError(
+            f"the process of rank {rank} was ended by {name}", exit_code=128 - code, is_told=False
+        )
+    return PeerFailedError(
+        f"the process of rank {rank} has failed with exit code {code}",
+        exit_code=code,
+        is_told=False,
+    )
