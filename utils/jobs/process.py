@@ -36,6 +36,7 @@ class Job:
         self.output = output
         self.process: subprocess.Popen[bytes] | None = None
         self._cwd = cwd
+        self._begins_at = 0
 
     def start(self) -> None:
         """Start the process.
@@ -49,6 +50,7 @@ class Job:
         with output:
             output.write(f"{shlex.join(self.command)}\n".encode())
             output.flush()
+            self._begins_at = output.tell()
             self.process = subprocess.Popen(
                 self.command,
                 cwd=self._cwd,
@@ -85,8 +87,8 @@ class Job:
 
     def last_output(self) -> str:
         """Return the line that says best why the process failed."""
-        text = self.output.read_text(encoding="utf-8", errors="replace")
-        lines = [line.strip() for line in text.splitlines()[1:] if line.strip()]
+        text = self.output.read_bytes()[self._begins_at :].decode(errors="replace")
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
         errors = [line for line in lines if line.startswith("error:")]
         return (errors or lines or ["no output"])[-1].removeprefix("error: ")
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.helpers.played_runs import make_config, make_run
 from utils.config.cli import parse_train_args
 from utils.errors import ConfigError
 from utils.run.plan import plan_training
@@ -52,3 +53,26 @@ def test_threads_beyond_the_machine_are_told_with_their_place():
     )
     assert line.startswith("--set n_workers=4096: 'n_workers' must be 1 to ")
     assert "this machine has " in line
+
+
+def test_a_new_run_takes_the_settings_of_another(tmp_path):
+    config = make_config(seed=4, policy_kwargs={"hidden_dims": [8, 8]})
+    run = make_run(tmp_path, config)
+    words = ["--like", run.id, "--runs-dir", str(tmp_path), "--seed", "9", "--group", "study"]
+    plan = plan_training(parse_train_args([*words, "--set", "policy_kwargs.activation=relu"]))
+    assert plan.group == "study"
+    assert plan.resumed_run is None
+    expected = config.to_dict() | {"seed": 9}
+    expected["policy_kwargs"] |= {"activation": "relu"}
+    assert plan.config.to_dict() == expected
+    # The file of a config will do, too.
+    again = plan_training(parse_train_args(["--like", str(run.config_path)]))
+    assert again.config == config
+
+
+def test_settings_that_do_not_fit_a_run_are_told(tmp_path):
+    run = make_run(tmp_path, make_config())
+    words = ["--like", str(run.path), "--set", "n_step=3"]
+    assert problems(*words) == [
+        f"--like {run.path}: unknown key 'n_step': did you mean 'n_steps'?",
+    ]
