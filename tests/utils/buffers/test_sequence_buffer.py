@@ -200,6 +200,38 @@ def test_rows_of_an_episode_by_hand() -> None:
     assert batch.reward[1].tolist() == [0, 100, 101, 102]
     assert batch.truncated[1].tolist() == [False, False, False, True]
     assert not batch.terminated[1].any()
+    check_single_rows(buffer)
+
+
+def check_single_rows(buffer: SequenceBuffer) -> None:
+    """Compare rows of their own with what happened; names are row * 2 + environment."""
+    names = buffer.all_rows()
+    # Complete rows: observations 0, 1, 2 (end), 10, 11, 12 (end) and 100 to 103 (end), 110.
+    assert names.tolist() == [0, 2, 4, 6, 8, 10, 1, 3, 5, 7, 9]
+    seen = encode_rows(buffer.gather_observations(names)).tolist()
+    assert seen == [0, 1, 2, 10, 11, 12, 100, 101, 102, 103, 110]
+    assert buffer.first_rows().tolist() == [0, 6, 1, 9]
+    generator = torch.Generator().manual_seed(0)
+    drawn = buffer.draw_rows(2200, generator=generator)
+    counts = torch.bincount(drawn, minlength=11)
+    assert counts.sum() == 2200
+    assert set(drawn.tolist()) == set(names.tolist())
+    assert 140 < counts[names].min() < counts[names].max() < 260  # 200 each, 4 deviations of 13.5
+    batch = buffer.gather(torch.tensor([0, 1]), has_observation=False)
+    assert batch.observation == {}
+    assert batch.reward[1].tolist() == [0, 100, 101, 102]
+
+
+def test_single_rows_are_those_that_are_still_held() -> None:
+    episodes = RandomEpisodes(n_envs=2, mean_length=5.0, seed=0)
+    buffer = build(episodes, capacity=20)
+    run(episodes, 40, buffer)
+    names = buffer.all_rows()
+    assert len(names) == len(buffer) == 20
+    assert (buffer.table.held(names.numpy()) >= 0).all()
+    assert len(buffer.gather_state(names)["memory"]) == 20
+    buffer.write_state(names, {"memory": torch.arange(40.0).view(20, 2)})
+    assert torch.equal(buffer.gather_state(names)["memory"], torch.arange(40.0).view(20, 2))
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -53,7 +53,7 @@ def test_one_component_is_a_normal_distribution_either_way(is_joint):
     n_logits = 1 if is_joint else 3
     given = parameters([5.0] * n_logits, [0.0, 1.0, -1.0], [0.0, math.log(0.5), math.log(2.0)])
     value = torch.tensor([0.5, 1.5, 1.0])
-    # -0.5 * (0.5^2 + 1^2 + 1^2) - (0 - 0.693147 + 0.693147) - 3 * 0.918939
+    # Squares 0.25, 1 and 1 of what is missed in deviations; logarithms of the deviations add to 0.
     expected = -0.5 * 2.25 - 3 * HALF_LOG_TWO_PI
     assert mixture.log_prob(given, value).item() == pytest.approx(expected, rel=1e-5)
 

@@ -88,6 +88,18 @@ def flatten(step: tuple) -> list[np.ndarray]:
     return arrays
 
 
+def test_each_environment_may_have_a_seed_of_its_own() -> None:
+    ours = SubprocessVectorEnv([make_cartpole] * 4, env_id="CartPole-v1", n_workers=2)
+    theirs = InProcessVectorEnv([make_cartpole] * 4, env_id="CartPole-v1")
+    try:
+        observation = theirs.reset(seed=[9, 4, 9, 5])[0].copy()
+        np.testing.assert_array_equal(ours.reset(seed=[9, 4, 9, 5])[0], observation)
+        np.testing.assert_array_equal(observation[0], observation[2])
+        np.testing.assert_array_equal(theirs.reset(seed=4)[0][:2], observation[[1, 3]])
+    finally:
+        ours.close()
+
+
 def test_processes_give_the_numbers_of_one_process(pair: tuple[Any, Any]) -> None:
     ours, theirs = pair
     np.testing.assert_array_equal(ours.reset(seed=3)[0], theirs.reset(seed=3)[0])
