@@ -55,8 +55,25 @@ RAINBOW = {
     "normalize_obs": "rolling",
     "vectorization": "sync",
 }
+# Epochs of 4 updates of 32 demonstrated steps.
+IMITATION = {
+    "n_envs": None,
+    "n_steps": None,
+    "n_epochs": None,
+    "batch_size": 32,
+    "updates_per_epoch": 4,
+    "dataset_episodes": 20,
+}
 CONFIGS = {
     "CartPole": small(),
+    "BC": small("Obstacle-v0:bc", **IMITATION, policy_kwargs={"hidden_dims": [16]}),
+    "Diffusion": small(
+        "Obstacle-v0:diffusion_transformer",
+        **IMITATION,
+        policy_kwargs={"network": "transformer", "width": 8, "n_layers": 1, "dropout": 0.2},
+        warmup_updates=6,
+        n_denoise_steps=4,
+    ),
     "DQN": small("CartPole-v1:dqn", **REPLAY),
     "Rainbow": small("CartPole-v1:dqn", **REPLAY, **RAINBOW),
     "normalised": small(**NORMALIZED, vectorization="sync"),

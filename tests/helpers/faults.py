@@ -59,10 +59,12 @@ def _write_half(state: Any, file: Any) -> None:
 
 def _kill_in_epoch(when: int) -> None:
     """SIGKILL between rollout and update of an epoch, or after both where they take turns."""
+    from agents.imitation_agent import ImitationAgent
     from agents.on_policy_agent import OnPolicyAgent
     from agents.ppo.eager_loop import EagerLoop
     from agents.replay_agent import ReplayAgent
 
+    _at_call(ImitationAgent, "_record", when, _die)
     _at_call(OnPolicyAgent, "update_from", when, _die)
     _at_call(ReplayAgent, "_record", when, _die)
     _at_call(EagerLoop, "run", when, _die)
