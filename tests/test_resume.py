@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers import world_models_2018
 from tests.helpers.commands import (
     ENVS,
     Finished,
@@ -64,6 +65,23 @@ IMITATION = {
     "updates_per_epoch": 4,
     "dataset_episodes": 20,
 }
+# Two epochs each to collect, see and remember, four generations in the dream and two awake.
+WORLD_MODELS = {
+    **world_models_2018.SMALL,
+    "phases": [
+        world_models_2018.COLLECT,
+        world_models_2018.SEE,
+        world_models_2018.REMEMBER,
+        world_models_2018.DREAM | {"duration": {"updates": 4}},
+        world_models_2018.PLAY,
+    ],
+    "policy_kwargs": world_models_2018.SMALL["policy_kwargs"],
+    "n_envs": 2,
+    "n_steps": None,
+    "batch_size": None,
+    "n_epochs": None,
+    "temperature": 1.2,
+}
 CONFIGS = {
     "CartPole": small(),
     "BC": small("Obstacle-v0:bc", **IMITATION, policy_kwargs={"hidden_dims": [16]}),
@@ -74,6 +92,7 @@ CONFIGS = {
         warmup_updates=6,
         n_denoise_steps=4,
     ),
+    "World Models": small("Spotlight-v0:world_models", **WORLD_MODELS),
     "DQN": small("CartPole-v1:dqn", **REPLAY),
     "Rainbow": small("CartPole-v1:dqn", **REPLAY, **RAINBOW),
     "normalised": small(**NORMALIZED, vectorization="sync"),
@@ -151,6 +170,8 @@ def check_killed_and_resumed(whole: Run, arguments: list[str], runs_dir: Path) -
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_killed_and_resumed_is_never_stopped(name, straight, tmp_path):
+    if name == "World Models":
+        pytest.importorskip("cma", reason="needs the extra evolution")
     check_killed_and_resumed(straight(name, CONFIGS[name]), CONFIGS[name], tmp_path)
 
 

@@ -63,10 +63,12 @@ def _kill_in_epoch(when: int) -> None:
     from agents.on_policy_agent import OnPolicyAgent
     from agents.ppo.eager_loop import EagerLoop
     from agents.replay_agent import ReplayAgent
+    from agents.world_models.world_models_agent import WorldModelsAgent
 
     _at_call(ImitationAgent, "_record", when, _die)
     _at_call(OnPolicyAgent, "update_from", when, _die)
     _at_call(ReplayAgent, "_record", when, _die)
+    _at_call(WorldModelsAgent, "_advance", when, _die)
     _at_call(EagerLoop, "run", when, _die)
 
 
