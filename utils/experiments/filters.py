@@ -103,8 +103,8 @@ def _equals(value: Any, wanted: str) -> bool:
     number = _number(wanted)
     if number is not None and isinstance(value, int | float) and not isinstance(value, bool):
         return float(value) == number
-    text = show_value(value).replace(" ", "")
-    return fnmatch.fnmatchcase(text.lower(), wanted.replace(" ", "").lower()) or text == wanted
+    text, wanted = (word.replace(" ", "").lower() for word in (show_value(value), wanted))
+    return text == wanted or fnmatch.fnmatchcase(text, wanted)
 
 
 def _compares(value: Any, operator: str, wanted: str) -> bool:

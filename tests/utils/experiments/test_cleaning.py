@@ -1,0 +1,89 @@
+import pytest
+
+from tests.helpers.finished_runs import finished_run
+from utils.errors import ConfigError, UserError
+from utils.experiments.cache import read_records
+from utils.experiments.cleaning import clean_run, plan_cleaning
+from utils.experiments.commands import clean
+from utils.run import Labels
+from utils.run.lock import RunLock
+
+
+def plans(runs_dir, **options):
+    records = sorted(read_records(runs_dir), key=lambda r: -r.columns["seed"])
+    options = {"keep_best": 1, "keep_recent": 1, "metric": "test", **options}
+    return {p.record.columns["seed"]: p for p in plan_cleaning(records, **options)}
+
+
+def test_the_best_of_each_config_the_newest_and_the_tagged_stay_whole(tmp_path):
+    finished_run(tmp_path, seed=0, test=500.0)
+    finished_run(tmp_path, seed=1, test=100.0)
+    finished_run(tmp_path, seed=2, test=90.0, labels=Labels(tags=("keep",)))
+    finished_run(tmp_path, seed=3, test=80.0, variant="other")
+    finished_run(tmp_path, seed=4, test=None)
+    running = finished_run(tmp_path, seed=5, test=70.0)
+    running.write_status("running")
+    finished_run(tmp_path, seed=6, test=1.0)
+    reasons = {seed: plan.reason for seed, plan in plans(tmp_path).items()}
+    assert reasons == {
+        0: "among the best",
+        1: "",
+        2: "tagged keep",
+        3: "among the best",
+        4: "",
+        5: "running",
+        6: "among the newest",
+    }
+
+
+def test_what_goes_and_what_stays(tmp_path):
+    run = finished_run(tmp_path, labels=Labels(note="n"))
+    (run.path / "videos").mkdir()
+    (run.path / "videos" / "epoch=01.mp4").write_bytes(b"film" * 100)
+    for name in ("metrics.csv", "config.version_1.json", "report.md"):
+        (run.path / name).write_text("x")
+    plan = plans(tmp_path, keep_best=0, keep_recent=0)[0]
+    assert [path.name for path in plan.paths] == ["checkpoints", "metrics.csv", "videos"]
+    assert plan.n_bytes == 7000 + 400 + 1
+    before = read_records(tmp_path)
+    clean_run(run, plan.paths)
+    assert sorted(path.name for path in run.path.iterdir()) == [
+        "config.json",
+        "config.version_1.json",
+        "labels.json",
+        "metrics.jsonl",
+        "report.md",
+        "results.json",
+        "status.json",
+    ]
+    assert read_records(tmp_path) == before
+    assert plans(tmp_path, keep_best=0, keep_recent=0)[0].reason == "cleaned already"
+
+
+def test_a_run_that_is_trained_meanwhile_is_left_alone(tmp_path):
+    run = finished_run(tmp_path)
+    plan = plans(tmp_path, keep_best=0, keep_recent=0)[0]
+    with RunLock(run.path), pytest.raises(ConfigError, match="is being trained"):
+        clean_run(run, plan.paths)
+    run.write_status("running")
+    with pytest.raises(ConfigError, match="is being trained"):
+        clean_run(run, plan.paths)
+    assert run.checkpoints_dir.exists()
+
+
+def test_it_asks_first(tmp_path, monkeypatch, capsys):
+    run = finished_run(tmp_path)
+    words = ["--runs-dir", str(tmp_path), "--keep-best", "0", "--keep-recent", "0"]
+    with pytest.raises(UserError, match="give --yes"):  # nobody is there
+        clean.main(words)
+    assert clean.main([*words, "--dry-run"]) == 0
+    assert "to clean: 1 runs" in capsys.readouterr().out
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", lambda question: "n")
+    assert clean.main(words) == 0
+    assert run.checkpoints_dir.exists()
+    monkeypatch.setattr("builtins.input", lambda question: "y")
+    assert clean.main(words) == 0
+    assert not run.checkpoints_dir.exists()
+    assert clean.main([*words, "--yes"]) == 0
+    assert "nothing to clean" in capsys.readouterr().out

@@ -1,0 +1,64 @@
+"""Figures are built and told what they show; the files are those of their formats."""
+
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from tests.helpers.finished_runs import seeds
+from utils.experiments import figures
+from utils.experiments.bands import bands_by_task
+from utils.experiments.cache import read_records
+from utils.experiments.methods import compare_methods
+from utils.experiments.statistics import improvements, summarize_methods
+
+
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    seeds(folder, [400.0, 500.0, 480.0])
+    seeds(folder, [100.0, 300.0], variant="other")
+    seeds(folder, [50.0], variant="single")
+    return compare_methods(read_records(folder), by="variant", metric="test")
+
+
+def words(figure):
+    from matplotlib.text import Text
+
+    return [text.get_text() for text in figure.findobj(Text) if text.get_text()]
+
+
+def test_curves_have_a_line_and_a_band_for_each_method(comparison):
+    panels = bands_by_task(comparison, "val/roll/ep_rew_mean")
+    figure = figures.curves_figure(panels, label="return in evaluation")
+    (axes,) = figure.axes
+    assert len(axes.lines) == 3
+    assert len(axes.collections) == 2  # a single run has no band
+    assert {
+        "CartPole-v1",
+        "ppo (3 runs)",
+        "single (1 run)",
+        "return in evaluation",
+        "timesteps",
+    } <= set(words(figure))
+    assert len({line.get_color() for line in axes.lines}) == 3
+
+
+def test_scores_profile_and_improvement(comparison):
+    figure = figures.scores_figure(
+        summarize_methods(comparison), label="test", gap_label="gap to 475"
+    )
+    assert {"Interquartile mean", "Mean", "Optimality gap", "ppo", "other"} <= set(words(figure))
+    profile = figures.profile_figure(comparison, label="test")
+    assert len(profile.axes[0].lines) == 3
+    pairs = figures.improvement_figure(improvements(comparison))
+    assert {"ppo > other", "ppo > single", "other > single"} <= set(words(pairs))
+
+
+def test_files_are_what_their_names_say(comparison):
+    files = figures.draw(
+        lambda: figures.profile_figure(comparison, label="a_b"), formats=["png", "svg"]
+    )
+    assert files["png"].startswith(b"\x89PNG")
+    root = ElementTree.fromstring(files["svg"])
+    texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert "a_b, τ" in texts  # text stays text, so that it can be searched and set in another font

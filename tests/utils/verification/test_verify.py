@@ -1,0 +1,256 @@
+"""Runs are trained again and compared; both trainings are forks, which start at once."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.commands import Command, only_run, small, train
+from tests.helpers.dreamer_runs import TINY
+from utils.errors import RunFailedError, UserError
+from utils.run import Run
+from utils.storage import read_json, write_json
+from utils.verification.verdict_text import describe_verdict
+from utils.verification.verify import verify_run
+
+REPLAYED = {"n_steps": None, "batch_size": 16, "n_epochs": None, "n_envs": 2}
+RUNS = {
+    "ppo": small("CartPole-v1:ppo"),
+    "dqn": small(
+        "CartPole-v1:dqn", **REPLAYED, max_timesteps=512, eval_warmup_epochs=0, eval_freq_epochs=2
+    ),
+    "sac": small(
+        "Pendulum-v1:sac", **REPLAYED, max_timesteps=300, eval_warmup_epochs=0, eval_freq_epochs=2
+    ),
+    "dreamer": small(
+        "CartPole-v1:dreamer",
+        **{
+            **REPLAYED,
+            "batch_size": 2,
+            "sequence_length": 8,
+            "steps_per_epoch": 16,
+            "max_timesteps": 160,
+            "policy_kwargs": {k: v for k, v in TINY.items() if k != "numbers"},
+        },
+        eval_warmup_epochs=0,
+        eval_freq_epochs=2,
+    ),
+}
+
+
+class ForkedJob:
+    """Like `utils.jobs.Job`, but a fork of a process that has imported everything."""
+
+    process = None
+
+    def __init__(self, command, *, output, cwd=None):
+        del output, cwd
+        assert command[1].endswith("train.py")
+        self._words = command[2:]
+        self._command = None
+        self.exit_code = None
+
+    def start(self):
+        self._command = Command("train", *self._words)
+
+    def is_ended(self):
+        if self.exit_code is None:
+            self.exit_code = self._command.poll()
+        return self.exit_code is not None
+
+    def is_running(self):
+        return self._command is not None and not self.is_ended()
+
+    def stop(self, number):
+        if self.is_running():
+            os.kill(self._command.pid, number)
+        while number is signal.SIGKILL and self.is_running():
+            pass
+
+    def last_output(self):
+        return "it went wrong"
+
+
+@pytest.fixture(autouse=True)
+def forked(monkeypatch):
+    monkeypatch.setattr("utils.verification.rerun.Job", ForkedJob)
+
+
+def verify(run, **options):
+    options = {
+        "until": None,
+        "tolerance": None,
+        "folder": None,
+        "tell": lambda n, total: None,
+    } | options
+    return verify_run(run, **options)
+
+
+def trained(folder, *words) -> Run:
+    finished = train(*words, runs_dir=folder)
+    assert finished.code == 0, finished.err
+    return only_run(folder)
+
+
+def change_config(run, **changes):
+    write_json(run.config_path, dict(read_json(run.config_path) or {}) | changes)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_is_verified(tmp_path, name):
+    run = trained(tmp_path / "runs", *RUNS[name])
+    told = []
+    verdict = verify(run, tell=lambda n, total: told.append((n, total)))
+    assert verdict.is_verified, describe_verdict(run, verdict)
+    assert verdict.tolerance == 0.0
+    n = len(run.metrics_jsonl.read_text().splitlines())
+    assert told[-1] == (n, n)
+    assert verdict.n_rows == n >= 3
+    assert verdict.weights_epoch == n
+    assert verdict.n_numbers > 500
+    assert verdict.n_test_returns == 8
+    assert verdict.reasons == ()
+    assert describe_verdict(run, verdict).startswith(f"VERIFIED {run.id}: {n} epochs of metrics")
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == [run.id]
+
+
+@pytest.fixture(scope="module")
+def ppo_run(tmp_path_factory):
+    return trained(tmp_path_factory.mktemp("ppo"), *RUNS["ppo"])
+
+
+@pytest.fixture
+def run(ppo_run, tmp_path):
+    """Return a copy of a run that may be changed."""
+    import shutil
+
+    folder = tmp_path / "runs" / ppo_run.id
+    shutil.copytree(ppo_run.path, folder, symlinks=True)
+    return Run(folder)
+
+
+def test_another_setting_is_caught(run):
+    change_config(run, gamma=0.5)
+    verdict = verify(run)
+    assert not verdict.is_verified
+    assert verdict.row is not None
+    assert verdict.row.epoch == 1
+    assert verdict.row.is_of_update_alone
+    (reason,) = verdict.reasons
+    assert reason == "config.json was changed after the training: gamma was 0.98, is 0.5"
+    text = describe_verdict(run, verdict)
+    assert "first at epoch 1 (128 timesteps), the very first" in text
+    assert "the update is what differs" in text
+
+
+def test_another_seed_is_caught(run):
+    change_config(run, seed=5)
+    verdict = verify(run)
+    assert verdict.row is not None
+    assert not verdict.row.is_of_update_alone
+    assert verdict.reasons == ("config.json was changed after the training: seed was 0, is 5",)
+    assert "what was collected in that epoch differs" in describe_verdict(run, verdict)
+
+
+def test_another_library_is_caught(run):
+    """As if another torch had rounded one loss of the sixth epoch otherwise."""
+    facts = read_json(run.environment_path)
+    facts["sessions"][0]["packages"]["torch"] = "2.9.0"
+    write_json(run.environment_path, facts)
+    rows = [json.loads(line) for line in run.metrics_jsonl.read_text().splitlines()]
+    rows[5]["train/loss/value"] *= 1.0 + 1e-12
+    run.metrics_jsonl.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    verdict = verify(run)
+    assert verdict.row is not None
+    assert (verdict.n_rows, verdict.row.epoch) == (5, 6)
+    assert [value.key for value in verdict.row.values] == ["train/loss/value"]
+    (reason,) = verdict.reasons
+    assert reason.startswith("torch was 2.9.0, is 2.")
+    assert verify(run, tolerance=1e-6).row is None
+
+
+def test_other_weights_are_caught(run):
+    from utils.checkpoints import load_checkpoint, save_checkpoint
+
+    path = run.checkpoint("@last")
+    state = load_checkpoint(path)
+    name = next(iter(state["policy"]))
+    state["policy"][name].view(-1)[0] += 1e-3
+    save_checkpoint(path, state)
+    verdict = verify(run)
+    assert verdict.row is None
+    assert verdict.states == (f"policy.{name}",)
+    assert "the weights are not" in describe_verdict(run, verdict)
+    assert "nothing that was recorded" in describe_verdict(run, verdict)
+
+
+def test_another_test_is_caught(run):
+    results = read_json(run.results_path)
+    results["test"]["last"]["returns"][0] += 1.0
+    write_json(run.results_path, results)
+    verdict = verify(run)
+    assert verdict.tests == ("last",)
+    assert "the test of last is not" in describe_verdict(run, verdict)
+
+
+def test_a_part_of_a_run(run):
+    verdict = verify(run, until=5 * 128)
+    assert verdict.is_verified
+    assert (verdict.n_rows, verdict.n_stored_rows, verdict.weights_epoch) == (5, 5, 5)
+    assert verdict.n_test_returns == 0
+
+
+def test_an_interrupted_run_is_verified_as_far_as_it_came(tmp_path):
+    command = Command(
+        "train",
+        "-q",
+        "--runs-dir",
+        str(tmp_path),
+        *small(
+            max_timesteps=10**7,
+            eval_freq_epochs="null",
+            early_stop_on_eval_reward=False,
+            eval_warmup_epochs=None,
+            eval_episodes=None,
+            eval_n_envs=None,
+        ),
+    )
+    while not list(tmp_path.glob("*/metrics.jsonl")):
+        assert command.poll() is None
+    command.send(signal.SIGTERM)
+    assert command.wait().code == 143
+    run = only_run(tmp_path)
+    verdict = verify(run)
+    assert verdict.is_verified, describe_verdict(run, verdict)
+    assert verdict.weights_epoch == verdict.n_rows
+
+
+def test_a_run_that_began_with_other_weights(tmp_path, run):
+    child = trained(
+        tmp_path / "child", *small(max_timesteps=256), "--init-from-run", f"{run.path}/epoch=05"
+    )
+    assert verify(child).is_verified
+    run.checkpoint("epoch=05").unlink()
+    with pytest.raises(RunFailedError, match="which is gone"):
+        verify(child)
+
+
+def test_what_cannot_be_verified_is_told(run):
+    with pytest.raises(UserError, match="has no metrics up to 10 timesteps"):
+        verify(run, until=10)
+    run.write_status("running")
+    with pytest.raises(UserError, match="is being trained"):
+        verify(run)
+    run.write_status("completed")
+    change_config(run, optimizer="NoSuch")
+    with pytest.raises(UserError, match="NoSuch"):
+        verify(run)
+
+
+def test_what_is_trained_again_may_be_kept(run, tmp_path):
+    verify(run, until=128, folder=tmp_path / "kept")
+    (again,) = (tmp_path / "kept" / "runs").iterdir()
+    assert (again / "config.json").exists()
+    assert Path(again / "checkpoints").is_dir()
