@@ -39,7 +39,7 @@ class MissingDependencyError(UserError):
 
 
 class MissingAssetError(UserError):
-    """A file that nobody may ship with the program (a game's ROM) is needed and not installed."""
+    """A file that does not come with the program (a game's ROM, a dataset) is needed and absent."""
 
 
 class RunFailedError(UserError):

@@ -97,9 +97,10 @@ def test_an_evaluation_changes_nothing_that_is_learnt() -> None:
     judged.evaluate(n_episodes=2)
     judged.recorder.flush()
     train_epochs(judged, 1)
-    assert state_differences(
-        plain.checkpoint_state()["student"], judged.checkpoint_state()["student"]
-    ) == []
+    assert (
+        state_differences(plain.checkpoint_state()["student"], judged.checkpoint_state()["student"])
+        == []
+    )
     plain.close()
     judged.close()
 

@@ -7,7 +7,7 @@ import os
 import re
 from pathlib import Path
 
-from utils.errors import ConfigError
+from utils.errors import ConfigError, MissingAssetError
 
 ROOT_VARIABLE = "MINARI_DATASETS_PATH"
 _ID = re.compile(r"(?:[-\w]+/)*[-\w]+-v\d+")
@@ -54,11 +54,11 @@ def list_datasets() -> list[str]:
     return sorted(names)
 
 
-def absent_dataset(dataset_id: str) -> ConfigError:
+def absent_dataset(dataset_id: str) -> MissingAssetError:
     """Build the error for a dataset that is not here; the nearest name is told."""
     near = difflib.get_close_matches(dataset_id, list_datasets(), n=1)
     hint = f" (did you mean {near[0]}?)" if near else ""
-    return ConfigError(
+    return MissingAssetError(
         f"dataset: there is no Minari dataset '{dataset_id}' in {datasets_root()}{hint}: record it "
         f"with  python scripts/record_dataset.py RUN --dataset {dataset_id}  or set "
         "download_dataset=true"

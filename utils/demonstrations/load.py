@@ -20,7 +20,8 @@ def load_demonstrations(config: Any, env: BaseVectorEnv, *, seed: int) -> Demons
         seed: Of a demonstrator.
 
     Raises:
-        ConfigError: There is no such dataset, or it was made for other spaces.
+        MissingAssetError: There is no such dataset.
+        ConfigError: It was made for other spaces.
         MissingDependencyError: A package that reads it is not installed.
     """
     if config.dataset == SCRIPTED:

@@ -62,7 +62,8 @@ def read_dataset(
         download: Fetch it where it is not here.
 
     Raises:
-        ConfigError: It is not here, cannot be fetched, has too few episodes, or other spaces.
+        MissingAssetError: It is not here.
+        ConfigError: It cannot be fetched, has too few episodes, or other spaces.
         MissingDependencyError: Minari is not installed.
     """
     check_dataset_id(dataset_id, name="dataset")

@@ -6,6 +6,8 @@ import json
 
 from utils.config import (
     Config,
+    DiffusionConfig,
+    ImitationConfig,
     OffPolicyConfig,
     PlanetConfig,
     PPOConfig,
@@ -21,7 +23,6 @@ LONGEST_EPISODE = 50
 """Of an evaluation or the test, in steps."""
 
 _BRIEFLY = (
-    f"n_envs={N_ENVS}",
     "eval_warmup_epochs=0",
     "eval_freq_epochs=1",
     "eval_freq_timesteps=null",
@@ -43,6 +44,8 @@ def brief_overrides(config: Config, *, timesteps: int | None) -> list[str]:
     """
     wanted = timesteps or DEFAULT_TIMESTEPS
     overrides = [*_BRIEFLY, f"max_timesteps={wanted}"]
+    if not isinstance(config, ImitationConfig):
+        overrides.append(f"n_envs={N_ENVS}")
     if config.n_workers is not None:
         overrides.append("n_workers=1")
     if config.video != "none":
@@ -72,6 +75,8 @@ def _of_algorithm(config: Config, *, n_steps: int) -> list[str]:
                 "train_every_vec_steps=1",
                 "phases=[]",
             ]
+        case ImitationConfig():
+            return _of_imitation(config)
         case WorldModelConfig():
             return _of_world_model(config, n_steps=n_steps)
         case WorldModelsConfig():
@@ -94,6 +99,16 @@ def _of_algorithm(config: Config, *, n_steps: int) -> list[str]:
                 "n_iterations=2",
             ]
     return [f"steps_per_epoch={n_steps}"]
+
+
+def _of_imitation(config: ImitationConfig) -> list[str]:
+    """Return a few updates from a few episodes, and sequences that are drawn in two steps."""
+    overrides = ["batch_size=8", "updates_per_epoch=2", "warmup_updates=0"]
+    if config.dataset == "scripted":
+        overrides.append("dataset_episodes=4")
+    if isinstance(config, DiffusionConfig):
+        overrides.append("n_denoise_steps=2")
+    return overrides
 
 
 def _of_world_model(config: WorldModelConfig, *, n_steps: int) -> list[str]:

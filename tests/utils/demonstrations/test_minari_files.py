@@ -11,7 +11,7 @@ from gymnasium import spaces
 from tests.helpers.demonstrations import write_episodes
 from utils.demonstrations.dataset_ids import dataset_folder, has_dataset, list_datasets
 from utils.demonstrations.minari_files import read_dataset, write_dataset
-from utils.errors import ConfigError, MissingDependencyError, UserError
+from utils.errors import ConfigError, MissingAssetError, MissingDependencyError, UserError
 
 minari = pytest.importorskip("minari")
 pytest.importorskip("h5py")
@@ -106,7 +106,7 @@ def test_bounds_of_actions_are_part_of_the_task_and_those_of_observations_are_no
 
 def test_a_name_that_is_not_there_is_one_line_with_the_way_to_it() -> None:
     write_episodes("toys/random-v0", NUMBERS, CHOICES, n_episodes=1)
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(MissingAssetError) as caught:
         read("toys/randon-v0")
     text = str(caught.value)
     assert "did you mean toys/random-v0?" in text
@@ -117,7 +117,7 @@ def test_a_name_that_is_not_there_is_one_line_with_the_way_to_it() -> None:
 
 
 def test_looking_for_a_dataset_makes_no_folder(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError):
+    with pytest.raises(MissingAssetError):
         read("toys/random-v0")
     assert not (tmp_path / "datasets").exists()
 
