@@ -16,6 +16,7 @@ AGENTS = {
     "q_learning": "agents.q_learning.q_learning_agent:QLearningAgent",
     "random": "agents.random.random_agent:RandomAgent",
     "sac": "agents.sac.sac_agent:SACAgent",
+    "brax": "agents.brax.brax_agent:BraxAgent",
     "sb3": "agents.sb3.sb3_agent:SB3Agent",
     "td3": "agents.td3.td3_agent:TD3Agent",
     "tdmpc": "agents.tdmpc.tdmpc_agent:TDMPCAgent",

@@ -3,6 +3,7 @@
 from utils.config.algos import (
     CONFIG_CLASSES,
     BCConfig,
+    BraxConfig,
     DiffusionConfig,
     DQNConfig,
     DreamerConfig,
@@ -38,6 +39,7 @@ __all__ = [
     "OffPolicyConfig",
     "ImitationConfig",
     "BCConfig",
+    "BraxConfig",
     "DiffusionConfig",
     "DQNConfig",
     "DreamerConfig",

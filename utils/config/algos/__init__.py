@@ -2,6 +2,7 @@
 
 from utils.config.algos.bc import BCConfig
 from utils.config.algos.diffusion import DiffusionConfig
+from utils.config.algos.brax import BraxConfig
 from utils.config.algos.dqn import DQNConfig
 from utils.config.algos.dreamer import DreamerConfig
 from utils.config.algos.imitation import ImitationConfig
@@ -29,6 +30,7 @@ CONFIG_CLASSES: dict[str, type[Config]] = {
     "random": RandomConfig,
     "sac": SACConfig,
     "sb3": SB3Config,
+    "brax": BraxConfig,
     "td3": TD3Config,
     "tdmpc": TDMPCConfig,
     "dreamer": DreamerConfig,
@@ -40,6 +42,7 @@ CONFIG_CLASSES: dict[str, type[Config]] = {
 
 __all__ = [
     "CONFIG_CLASSES",
+    "BraxConfig",
     "BCConfig",
     "DQNConfig",
     "DiffusionConfig",

@@ -53,6 +53,13 @@ FAMILIES: tuple[Family, ...] = (
         make="utils.environment.families.dm_control:make",
     ),
     Family(
+        name="Brax",
+        prefixes=("brax/",),
+        packages=("jax", "brax"),
+        extra="brax",
+        register="gym_envs.brax.registration:register",
+    ),
+    Family(
         name="MiniGrid",
         prefixes=("MiniGrid-", "BabyAI-"),
         packages=("minigrid",),

@@ -1,0 +1,1 @@
+"""Policies that Brax trains in JAX, as policies of this project."""
