@@ -19,6 +19,7 @@ _FACTS = (
     ("git_commit", "this program's commit"),
 )
 _ABSENT = "-"
+UNCOMMITTED = "this program had uncommitted changes"
 
 
 def explain(
@@ -103,7 +104,7 @@ def _machine_reasons(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[
             (True, False): "then",
             (False, True): "now",
         }[bool(before.get("git_has_changes")), bool(now.get("git_has_changes"))]
-        found.append(f"this program had uncommitted changes {when}")
+        found.append(f"{UNCOMMITTED} {when}")
     return found
 
 

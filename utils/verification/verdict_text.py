@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from utils.run import Run
 from utils.text_tables import format_table
 from utils.verification.equality import RowDifference
+from utils.verification.reasons import UNCOMMITTED
 from utils.verification.verify import Verdict
 
 _MOST = 8
@@ -37,7 +38,8 @@ def _what_is_same(verdict: Verdict) -> str:
 
 
 def _though(verdict: Verdict) -> list[str]:
-    return [f"  although {reason}" for reason in verdict.reasons]
+    reasons = [reason for reason in verdict.reasons if not reason.startswith(UNCOMMITTED)]
+    return [f"  although {reason}" for reason in reasons]
 
 
 def _headline(verdict: Verdict) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -9,35 +10,42 @@ import pytest
 
 from tests.helpers.commands import Command, only_run, small, train
 from tests.helpers.dreamer_runs import TINY
+from utils.checkpoints import load_checkpoint, save_checkpoint
 from utils.errors import RunFailedError, UserError
 from utils.run import Run
 from utils.storage import read_json, write_json
 from utils.verification.verdict_text import describe_verdict
 from utils.verification.verify import verify_run
 
-REPLAYED = {"n_steps": None, "batch_size": 16, "n_epochs": None, "n_envs": 2}
+REPLAYED = {
+    "n_steps": None,
+    "n_epochs": None,
+    "n_envs": 2,
+    "batch_size": 16,
+    "steps_per_epoch": 32,
+    "train_every_vec_steps": 16,
+    "learning_starts_timesteps": 64,
+    "max_timesteps": 256,
+    "eval_warmup_epochs": 0,
+    "eval_freq_epochs": 2,
+}
+TINY_MODEL = {key: value for key, value in TINY.items() if key != "numbers"}
+SEQUENCES = {
+    "steps_per_epoch": 16,
+    "train_every_vec_steps": None,
+    "learning_starts_timesteps": None,
+    "batch_size": 2,
+    "sequence_length": 8,
+    "max_timesteps": 160,
+    "policy_kwargs": TINY_MODEL,
+}
 RUNS = {
     "ppo": small("CartPole-v1:ppo"),
-    "dqn": small(
-        "CartPole-v1:dqn", **REPLAYED, max_timesteps=512, eval_warmup_epochs=0, eval_freq_epochs=2
-    ),
-    "sac": small(
-        "Pendulum-v1:sac", **REPLAYED, max_timesteps=300, eval_warmup_epochs=0, eval_freq_epochs=2
-    ),
-    "dreamer": small(
-        "CartPole-v1:dreamer",
-        **{
-            **REPLAYED,
-            "batch_size": 2,
-            "sequence_length": 8,
-            "steps_per_epoch": 16,
-            "max_timesteps": 160,
-            "policy_kwargs": {k: v for k, v in TINY.items() if k != "numbers"},
-        },
-        eval_warmup_epochs=0,
-        eval_freq_epochs=2,
-    ),
+    "dqn": small("CartPole-v1:dqn", **REPLAYED, target_update_timesteps=64),
+    "sac": small("Pendulum-v1:sac", **REPLAYED),
+    "dreamer": small("CartPole-v1:dreamer", **{**REPLAYED, **SEQUENCES}),
 }
+SLOW = pytest.mark.slow  # compiling takes long
 
 
 class ForkedJob:
@@ -94,11 +102,18 @@ def trained(folder, *words) -> Run:
     return only_run(folder)
 
 
+def reasons(verdict):
+    """Return the reasons but for this program itself, which may be edited while it is tested."""
+    return [reason for reason in verdict.reasons if not reason.startswith("this program")]
+
+
 def change_config(run, **changes):
     write_json(run.config_path, dict(read_json(run.config_path) or {}) | changes)
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize(
+    "name", ["ppo", "dqn", pytest.param("sac", marks=SLOW), pytest.param("dreamer", marks=SLOW)]
+)
 def test_a_run_is_verified(tmp_path, name):
     run = trained(tmp_path / "runs", *RUNS[name])
     told = []
@@ -111,7 +126,7 @@ def test_a_run_is_verified(tmp_path, name):
     assert verdict.weights_epoch == n
     assert verdict.n_numbers > 500
     assert verdict.n_test_returns == 8
-    assert verdict.reasons == ()
+    assert reasons(verdict) == []
     assert describe_verdict(run, verdict).startswith(f"VERIFIED {run.id}: {n} epochs of metrics")
     assert [path.name for path in (tmp_path / "runs").iterdir()] == [run.id]
 
@@ -124,8 +139,6 @@ def ppo_run(tmp_path_factory):
 @pytest.fixture
 def run(ppo_run, tmp_path):
     """Return a copy of a run that may be changed."""
-    import shutil
-
     folder = tmp_path / "runs" / ppo_run.id
     shutil.copytree(ppo_run.path, folder, symlinks=True)
     return Run(folder)
@@ -138,7 +151,7 @@ def test_another_setting_is_caught(run):
     assert verdict.row is not None
     assert verdict.row.epoch == 1
     assert verdict.row.is_of_update_alone
-    (reason,) = verdict.reasons
+    (reason,) = reasons(verdict)
     assert reason == "config.json was changed after the training: gamma was 0.98, is 0.5"
     text = describe_verdict(run, verdict)
     assert "first at epoch 1 (128 timesteps), the very first" in text
@@ -150,7 +163,7 @@ def test_another_seed_is_caught(run):
     verdict = verify(run)
     assert verdict.row is not None
     assert not verdict.row.is_of_update_alone
-    assert verdict.reasons == ("config.json was changed after the training: seed was 0, is 5",)
+    assert reasons(verdict) == ["config.json was changed after the training: seed was 0, is 5"]
     assert "what was collected in that epoch differs" in describe_verdict(run, verdict)
 
 
@@ -166,14 +179,12 @@ def test_another_library_is_caught(run):
     assert verdict.row is not None
     assert (verdict.n_rows, verdict.row.epoch) == (5, 6)
     assert [value.key for value in verdict.row.values] == ["train/loss/value"]
-    (reason,) = verdict.reasons
+    (reason,) = reasons(verdict)
     assert reason.startswith("torch was 2.9.0, is 2.")
     assert verify(run, tolerance=1e-6).row is None
 
 
 def test_other_weights_are_caught(run):
-    from utils.checkpoints import load_checkpoint, save_checkpoint
-
     path = run.checkpoint("@last")
     state = load_checkpoint(path)
     name = next(iter(state["policy"]))
@@ -183,7 +194,7 @@ def test_other_weights_are_caught(run):
     assert verdict.row is None
     assert verdict.states == (f"policy.{name}",)
     assert "the weights are not" in describe_verdict(run, verdict)
-    assert "nothing that was recorded" in describe_verdict(run, verdict)
+    assert reasons(verdict) == []
 
 
 def test_another_test_is_caught(run):
