@@ -31,6 +31,7 @@ _NETWORK = (
     "n_layers",
     "n_heads",
     "dropout",
+    "causal",
     "picture_width",
     "n_keypoints",
     "crop_fraction",

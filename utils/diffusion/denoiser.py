@@ -36,6 +36,7 @@ class DenoiserSettings:
     n_layers: int
     n_heads: int
     dropout: float
+    causal: bool
     picture_width: int
     n_keypoints: int
     crop_fraction: float
@@ -78,6 +79,7 @@ class Denoiser(nn.Module):
                 n_layers=settings.n_layers,
                 n_heads=settings.n_heads,
                 dropout=settings.dropout,
+                causal=settings.causal,
             )
 
     def encode(self, observation: Observation) -> Tensor:

@@ -13,11 +13,11 @@ _INITIAL_STD = 0.02
 class ConditionalTransformer(nn.Module):
     """Chi et al. 2023, "Diffusion Policy: Visuomotor policy learning via action diffusion", 3.1.
 
-    Actions are the tokens of a decoder, of which each sees itself and those before; the step of the
-    noise and the observations are what it attends to.
+    Actions are the tokens of a decoder; the step of the noise and the observations are what it
+    attends to.
     """
 
-    mask: Tensor
+    mask: Tensor | None
 
     def __init__(
         self,
@@ -30,6 +30,7 @@ class ConditionalTransformer(nn.Module):
         n_layers: int,
         n_heads: int,
         dropout: float,
+        causal: bool,
     ) -> None:
         """Build the layers.
 
@@ -42,6 +43,7 @@ class ConditionalTransformer(nn.Module):
             n_layers: Of the decoder.
             n_heads: Of each attention; divides the width.
             dropout: Share of what is left out while learning.
+            causal: An action sees those before it only.
         """
         super().__init__()
         self.step_code = StepCode(width)
@@ -63,7 +65,7 @@ class ConditionalTransformer(nn.Module):
         )
         self.decoder = nn.TransformerDecoder(layer, n_layers)
         self.output = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, action_dim))
-        sees_not = torch.ones(length, length, dtype=torch.bool).triu(1)
+        sees_not = torch.ones(length, length, dtype=torch.bool).triu(1) if causal else None
         self.register_buffer("mask", sees_not, persistent=False)
 
     def forward(self, action: Tensor, step: Tensor, features: Tensor) -> Tensor:
@@ -77,5 +79,5 @@ class ConditionalTransformer(nn.Module):
         seen = torch.cat([self.step_code(step).unsqueeze(1), self.read_features(features)], dim=1)
         tokens = self.read_action(action) + self.action_place
         memory = self.memory_norm(seen + self.memory_place)
-        hidden = self.decoder(tokens, memory, tgt_mask=self.mask, tgt_is_causal=True)
+        hidden = self.decoder(tokens, memory, tgt_mask=self.mask)
         return self.output(hidden)

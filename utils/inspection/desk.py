@@ -16,6 +16,7 @@ from utils.inspection.main_thread import MainThread
 from utils.inspection.media import MediaShelf
 from utils.inspection.payload import player_value
 from utils.inspection.plan_wish import PlanWish, plan_options
+from utils.inspection.sample_wish import SampleWish, sample_options
 from utils.inspection.progress import Progress
 from utils.inspection.record import Branch, EpisodeRequest
 from utils.inspection.store import EpisodeStore, StoredEpisode, fingerprint
@@ -252,6 +253,7 @@ class Desk:
             media=self._media,
             dreams=dream_options(config),
             plans=plan_options(config),
+            samples=sample_options(config),
         )
 
     def dream(self, question: Any) -> dict[str, Any]:
@@ -286,6 +288,23 @@ class Desk:
             episode = self._episode_of(question)
             run, config = self._run(question["run"]), self._config(question["run"])
             return {"value": self._record(lambda studio: studio.plan(run, config, episode, wish))}
+        except UserError as error:
+            return {"error": str(error)}
+
+    def sample(self, question: Any) -> dict[str, Any]:
+        """Return sequences of actions that might have been drawn at a step of an episode.
+
+        Args:
+            question: `run`, `request` of the episode (see `EpisodeRequest`), and `step`.
+
+        Returns:
+            `value` for the player, or `error`, one line of text.
+        """
+        try:
+            wish = SampleWish.of_question(question)
+            episode = self._episode_of(question)
+            run, config = self._run(question["run"]), self._config(question["run"])
+            return {"value": self._record(lambda studio: studio.sample(run, config, episode, wish))}
         except UserError as error:
             return {"error": str(error)}
 

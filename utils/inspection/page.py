@@ -111,6 +111,9 @@ class _Page:
         def plan(question: Any) -> dict[str, Any]:
             return desk.plan(question)
 
+        def sample(question: Any) -> dict[str, Any]:
+            return desk.sample(question)
+
         def progress(_: Any) -> dict[str, Any]:
             return desk.progress()
 
@@ -123,7 +126,7 @@ class _Page:
                 self._build_choices()
             with gr.Column(elem_id="looking", scale=3, min_width=340):
                 with gr.Tab("Episode", elem_id="episode-tab"):
-                    self.player = _mount("player", [what_if, dream, plan, progress, stop])
+                    self.player = _mount("player", [what_if, dream, plan, sample, progress, stop])
                 with gr.Tab("Training curves", elem_id="curves-tab"):
                     self.curves = _mount("curves")
 

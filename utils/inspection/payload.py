@@ -22,6 +22,7 @@ def player_value(
     media: MediaShelf,
     dreams: dict[str, Any] | None = None,
     plans: dict[str, Any] | None = None,
+    samples: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the value of the player.
 
@@ -32,6 +33,7 @@ def player_value(
         media: Serves their films.
         dreams: What can be dreamt in that run; None where its agent has no world model.
         plans: What plans there are in that run; None where its agent does not plan.
+        samples: What can be drawn in that run; None where its agent draws no sequences.
     """
     assert len(episodes) == len(names), (len(episodes), names)
     first = episodes[0].record
@@ -43,6 +45,7 @@ def player_value(
         "observation": first.observation,
         "dreams": dreams,
         "plans": plans,
+        "samples": samples,
         "branch_step": None if branch is None else branch.step,
         "episodes": [
             _episode(episode, name, media) for episode, name in zip(episodes, names, strict=True)

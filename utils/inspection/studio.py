@@ -21,6 +21,8 @@ from utils.inspection.dreams import DreamRoom
 from utils.inspection.observations import ObservationReader
 from utils.inspection.plan_wish import PlanWish, plan_options
 from utils.inspection.plans import PlanRoom
+from utils.inspection.sample_wish import SampleWish, sample_options
+from utils.inspection.samples import SampleRoom
 from utils.inspection.progress import Progress
 from utils.inspection.record import Branch, EpisodeRecord, EpisodeRequest
 from utils.inspection.recording import EpisodeRecorder, Recorded, Script
@@ -41,6 +43,7 @@ from utils.playback.environment import (
 )
 from utils.policies import Policy
 from utils.policies.plan_trace import Planner
+from utils.policies.sequence_draws import DrawsSequences
 from utils.policies.world_model_policy import Belief
 from utils.run import Run
 from utils.vector_envs import InProcessVectorEnv
@@ -138,6 +141,12 @@ class Studio:
         """Return how an action of an episode was planned; see `PlanRoom.answer`."""
         return self._stage_of(run, config).plan(episode.record, wish)
 
+    def sample(
+        self, run: Run, config: Any, episode: StoredEpisode, wish: SampleWish
+    ) -> dict[str, Any]:
+        """Return sequences that might have been drawn at a step; see `SampleRoom.answer`."""
+        return self._stage_of(run, config).sample(episode.record, wish)
+
     def close(self) -> None:
         """Close the environment."""
         stage, self._stage = self._stage, None
@@ -161,6 +170,7 @@ class _Stage:
         self.config = config
         self._dreams: DreamRoom | None = None
         self._plans: PlanRoom | None = None
+        self._samples: SampleRoom | None = None
         self._load_policy = load_policy
         self._policies: dict[str, LoadedPolicy] = {}
         torch.set_num_threads(config.torch_threads)
@@ -243,6 +253,19 @@ class _Stage:
         assert isinstance(policy, Planner), type(policy)
         self._progress.begin(f"Planning seed {record.request.seed} again")
         return self._plans.answer(record, policy, wish)
+
+    def sample(self, record: EpisodeRecord, wish: SampleWish) -> dict[str, Any]:
+        """Draw sequences of actions at a step of an episode that was recorded."""
+        if sample_options(self.config) is None:
+            raise UserError(
+                f"{self.config.algo_id} draws no sequences: it chooses action by action"
+            )
+        if self._samples is None:
+            self._samples = SampleRoom(self.env, reader=self._reader, progress=self._progress)
+        policy = self._policy(record.request).policy
+        assert isinstance(policy, DrawsSequences), type(policy)
+        self._progress.begin(f"Playing seed {record.request.seed} again")
+        return self._samples.answer(record, policy, wish)
 
     def _policy(self, request: EpisodeRequest) -> LoadedPolicy:
         key = f"{request.checkpoint}-{request.fingerprint}"

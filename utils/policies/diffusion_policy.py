@@ -171,6 +171,10 @@ class DiffusionPolicy(nn.Module):
             return self.still_noise.expand(-1, n, -1, -1)
         return self.draw_noise(n, generator, device)
 
+    def n_left(self, state: Tensor) -> Tensor:
+        """Return how many actions are still to be carried out, (B,) int64."""
+        return state[:, 1].round().to(torch.int64)
+
     def sample_sequences(
         self, observation: Observation, *, state: Tensor, n: int, generator: torch.Generator
     ) -> Tensor:

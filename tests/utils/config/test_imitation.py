@@ -30,7 +30,7 @@ def test_what_does_nothing_or_does_not_fit_is_refused(override: str, said: str) 
 
 
 def test_options_of_the_unet_do_nothing_for_a_transformer() -> None:
-    with pytest.raises(ConfigError, match="policy_kwargs.network is transformer"):
+    with pytest.raises(ConfigError, match=r"policy_kwargs\.network is transformer"):
         load_config("Obstacle-v0:diffusion_transformer", ["policy_kwargs.channels=[8]"])
     with pytest.raises(ConfigError, match="does not divide the width"):
         load_config("Obstacle-v0:diffusion_transformer", ["policy_kwargs.n_heads=3"])

@@ -35,6 +35,7 @@ def build(network: str = "unet", space: spaces.Space = NUMBERS, **changes: Any) 
         "n_layers": 2,
         "n_heads": 2,
         "dropout": 0.0,
+        "causal": True,
         "picture_width": 8,
         "n_keypoints": 4,
         "crop_fraction": 0.9,
@@ -70,13 +71,14 @@ def test_every_weight_learns(network: str) -> None:
     assert still == []
 
 
-def test_an_action_of_the_transformer_sees_none_after_it() -> None:
-    denoiser, (action, step, features) = build("transformer"), inputs()
+@pytest.mark.parametrize("causal", [True, False])
+def test_an_action_of_the_transformer_sees_those_after_it_if_asked_to(causal: bool) -> None:
+    denoiser, (action, step, features) = build("transformer", causal=causal), inputs()
     before = denoiser(action, step, features)
     changed = action.clone()
     changed[:, 5:] += 1.0
     after = denoiser(changed, step, features)
-    assert torch.allclose(before[:, :5], after[:, :5], atol=1e-6)
+    assert torch.allclose(before[:, :5], after[:, :5], atol=1e-6) == causal
     assert not torch.allclose(before[:, 5:], after[:, 5:], atol=1e-3)
 
 

@@ -33,6 +33,7 @@ def build(
         "n_layers": 1,
         "n_heads": 1,
         "dropout": 0.5,
+        "causal": True,
         "picture_width": 4,
         "n_keypoints": 2,
         "crop_fraction": 0.9,

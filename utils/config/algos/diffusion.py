@@ -46,6 +46,13 @@ class DiffusionKwargs(BaseModel):
     dropout: Annotated[UnitNumber, Lt(1)] = Field(
         default=0.01, description="Share that the transformer leaves out in learning, in [0, 1)."
     )
+    causal: Flag = Field(
+        default=True,
+        description=(
+            "Let an action of the transformer see those before it only; false: all of them, which "
+            "agree sooner on one of several ways."
+        ),
+    )
     picture_width: PositiveInteger = Field(
         default=64, description="Channels of the first convolutions that read pictures, >= 1."
     )
@@ -64,7 +71,7 @@ class DiffusionKwargs(BaseModel):
 def _is(network: str) -> EffectRule:
     options = {
         "unet": ("channels", "kernel_size", "n_groups", "step_dim"),
-        "transformer": ("width", "n_layers", "n_heads", "dropout"),
+        "transformer": ("width", "n_layers", "n_heads", "dropout", "causal"),
     }[network]
     other = {"unet": "transformer", "transformer": "unet"}[network]
     return EffectRule(

@@ -51,6 +51,14 @@ export class PlanPanel {
     return head;
   }
 
+  get verb() {
+    return "Plan";
+  }
+
+  get waiting() {
+    return "Planning…";
+  }
+
   get index() {
     return Number(this.which?.value ?? 0);
   }
@@ -64,7 +72,7 @@ export class PlanPanel {
     const turn = (this.turn = (this.turn ?? 0) + 1);
     const { index, episode } = this;
     const asked = Math.min(step, episode.length - 1);
-    if (!this.plan) this.tell("Planning…");
+    if (!this.plan) this.tell(this.waiting);
     this.button.disabled = true;
     try {
       const answer = await this.ask({ run: this.value.run, request: episode.request, step: asked });
@@ -258,7 +266,7 @@ export class PlanPanel {
   update(step, isMoving) {
     this.step = step;
     const from = Math.min(step, this.episode.length - 1);
-    const label = `Plan at step ${from}`;
+    const label = `${this.verb} at step ${from}`;
     if (this.button.textContent !== label) this.button.textContent = label;
     for (const chart of this.charts) chart.setCursor(chart.isByIteration ? this.stage + 1 : step);
     clearTimeout(this.timer);

@@ -3,6 +3,7 @@
 import { LineChart, inks } from "./charts.js";
 import { DreamPanel } from "./dream.js";
 import { PlanPanel } from "./plan.js";
+import { SamplesPanel } from "./samples.js";
 import { Message, Waiting } from "./notices.js";
 import { decode, make, rangeOf } from "./numbers.js";
 import { WhatIfPanel, actionText, choiceNames } from "./panels.js";
@@ -59,7 +60,7 @@ export function start({ element, props, watch, server }) {
     };
     const back = value === chosen ? null : (at) => show(chosen, at);
     player = new Player(mount, value, {
-      ask, dream: server.dream, plan: server.plan, back, step,
+      ask, dream: server.dream, plan: server.plan, sample: server.sample, back, step,
     });
     mount.player = player;
   };
@@ -98,7 +99,7 @@ function sumBefore(reward) {
 }
 
 class Player {
-  constructor(mount, value, { ask, dream, plan, back, step }) {
+  constructor(mount, value, { ask, dream, plan, sample, back, step }) {
     this.value = prepare(value);
     this.ask = ask;
     this.step = step;
@@ -114,6 +115,12 @@ class Player {
     if (this.value.plans) {
       this.plans = new PlanPanel(this.root, this.value, episodes, {
         ask: plan,
+        seek: (x) => this.seek(x),
+      });
+    }
+    if (this.value.samples) {
+      this.samples = new SamplesPanel(this.root, this.value, episodes, {
+        ask: sample,
         seek: (x) => this.seek(x),
       });
     }
@@ -253,6 +260,7 @@ class Player {
       chart.setCursor(this.step);
     }
     this.plans?.update(this.step, this.isPlaying);
+    this.samples?.update(this.step, this.isPlaying);
     this.dreams?.update(this.step, domain);
     if (!this.isPlaying) this.whatIf.update(Math.min(this.step, this.screens[0].lastState + 1));
   }
@@ -443,6 +451,7 @@ class Player {
     this.pause();
     this.charts.forEach((chart) => chart.destroy());
     this.plans?.destroy();
+    this.samples?.destroy();
     this.dreams?.destroy();
     this.screens.forEach((screen) => screen.destroy());
     this.root.remove();
