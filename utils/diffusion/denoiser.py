@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from utils.diffusion.picture_encoder import PictureEncoder, crop_at_random
-from utils.diffusion.transformer import ConditionalTransformer
+from utils.diffusion.transformer import AttentionSettings, ConditionalTransformer
 from utils.diffusion.unet import ConditionalUnet1d
 from utils.models import ObservationEncoder
 from utils.spaces import is_picture
@@ -75,11 +75,13 @@ class Denoiser(nn.Module):
                 features_dim=self.features_dim,
                 n_observations=settings.n_observations,
                 length=settings.length,
-                width=settings.width,
-                n_layers=settings.n_layers,
-                n_heads=settings.n_heads,
-                dropout=settings.dropout,
-                causal=settings.causal,
+                settings=AttentionSettings(
+                    width=settings.width,
+                    n_layers=settings.n_layers,
+                    n_heads=settings.n_heads,
+                    dropout=settings.dropout,
+                    causal=settings.causal,
+                ),
             )
 
     def encode(self, observation: Observation) -> Tensor:

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor, nn
 
 from utils.diffusion.step_code import StepCode
 
 _INITIAL_STD = 0.02
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttentionSettings:
+    """The shape of a transformer."""
+
+    width: int
+    """Of a token."""
+    n_layers: int
+    """Of the decoder."""
+    n_heads: int
+    """Of each attention; divides the width."""
+    dropout: float
+    """Share of what is left out while learning."""
+    causal: bool
+    """An action sees those before it only."""
 
 
 class ConditionalTransformer(nn.Module):
@@ -26,11 +44,7 @@ class ConditionalTransformer(nn.Module):
         features_dim: int,
         n_observations: int,
         length: int,
-        width: int,
-        n_layers: int,
-        n_heads: int,
-        dropout: float,
-        causal: bool,
+        settings: AttentionSettings,
     ) -> None:
         """Build the layers.
 
@@ -39,13 +53,10 @@ class ConditionalTransformer(nn.Module):
             features_dim: Width of what is known of one observation F.
             n_observations: Observations that are seen.
             length: Actions of a sequence T.
-            width: Of a token.
-            n_layers: Of the decoder.
-            n_heads: Of each attention; divides the width.
-            dropout: Share of what is left out while learning.
-            causal: An action sees those before it only.
+            settings: Of the layers.
         """
         super().__init__()
+        width = settings.width
         self.step_code = StepCode(width)
         self.read_action = nn.Linear(action_dim, width)
         self.read_features = nn.Sequential(
@@ -56,17 +67,17 @@ class ConditionalTransformer(nn.Module):
         self.memory_norm = nn.LayerNorm(width)
         layer = nn.TransformerDecoderLayer(
             width,
-            n_heads,
+            settings.n_heads,
             dim_feedforward=4 * width,
-            dropout=dropout,
+            dropout=settings.dropout,
             activation="gelu",
             batch_first=True,
             norm_first=True,
         )
-        self.decoder = nn.TransformerDecoder(layer, n_layers)
+        self.decoder = nn.TransformerDecoder(layer, settings.n_layers)
         self.output = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, action_dim))
-        sees_not = torch.ones(length, length, dtype=torch.bool).triu(1) if causal else None
-        self.register_buffer("mask", sees_not, persistent=False)
+        later = torch.ones(length, length, dtype=torch.bool).triu(1)
+        self.register_buffer("mask", later if settings.causal else None, persistent=False)
 
     def forward(self, action: Tensor, step: Tensor, features: Tensor) -> Tensor:
         """Predict for noisy actions (B, T, A).

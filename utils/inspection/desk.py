@@ -16,9 +16,9 @@ from utils.inspection.main_thread import MainThread
 from utils.inspection.media import MediaShelf
 from utils.inspection.payload import player_value
 from utils.inspection.plan_wish import PlanWish, plan_options
-from utils.inspection.sample_wish import SampleWish, sample_options
 from utils.inspection.progress import Progress
 from utils.inspection.record import Branch, EpisodeRequest
+from utils.inspection.sample_wish import SampleWish, sample_options
 from utils.inspection.store import EpisodeStore, StoredEpisode, fingerprint
 from utils.run import Run, list_runs
 from utils.run.options import LAST_SEED

@@ -21,11 +21,11 @@ from utils.inspection.dreams import DreamRoom
 from utils.inspection.observations import ObservationReader
 from utils.inspection.plan_wish import PlanWish, plan_options
 from utils.inspection.plans import PlanRoom
-from utils.inspection.sample_wish import SampleWish, sample_options
-from utils.inspection.samples import SampleRoom
 from utils.inspection.progress import Progress
 from utils.inspection.record import Branch, EpisodeRecord, EpisodeRequest
 from utils.inspection.recording import EpisodeRecorder, Recorded, Script
+from utils.inspection.sample_wish import SampleWish, sample_options
+from utils.inspection.samples import SampleRoom
 from utils.inspection.store import (
     EpisodeStore,
     StoredEpisode,

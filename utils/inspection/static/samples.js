@@ -53,12 +53,13 @@ export class SamplesPanel extends PlanPanel {
     const domain = [Math.max(0, step - BEFORE), step + Math.max(1, horizon - 1)];
     const options = { domain, mark: step, onPick: (x) => this.seek(x), height: 180 };
     names.slice(0, MOST_DIMENSIONS).forEach((name, a) => {
-      const line = (k, count) => this.spread((h) => sequences.at(k, h * names.length + a), count);
+      const line = (k, first, stop) =>
+        this.spread((h) => (h < first ? NaN : sequences.at(k, h * names.length + a)), stop);
       const all = Array.from({ length: sequences.rows }, (_, k) => k);
       const lines = [
-        ...all.map((k) => ({ name: "", values: line(k, horizon), colour: ink.a, isFaint: true })),
+        ...all.map((k) => ({ name: "", values: line(k, execution - 1, horizon), colour: ink.a, isFaint: true })),
         ...all.map((k) => ({
-          name: k ? "" : "drawn, to be carried out", values: line(k, execution), colour: ink.b, isFaint: k > 0,
+          name: k ? "" : "drawn, to be carried out", values: line(k, 0, execution), colour: ink.b, isFaint: k > 0,
         })),
         { name: "done", values: plan.traces.action.column(a), colour: ink.faint, dash: true },
       ];
