@@ -34,6 +34,17 @@ PACKAGES = (
 )
 _VECTOR_FLAG = re.compile(r"avx\w*|fma|sse4_[12]|amx_\w+|neon|asimd|sve\w*")
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+ARITHMETIC_VARIABLES = (
+    "ATEN_CPU_CAPABILITY",
+    "MKL_CBWR",
+    "MKL_ENABLE_INSTRUCTIONS",
+    "NUMBA_CPU_NAME",
+    "NUMBA_CPU_FEATURES",
+    "NUMBA_DISABLE_JIT",
+    "OPENBLAS_CORETYPE",
+    "CUBLAS_WORKSPACE_CONFIG",
+)
+"""What tells libraries which instructions to use, and so how to round."""
 _REPOSITORY = Path(__file__).resolve().parents[2]
 
 
@@ -49,6 +60,7 @@ def collect() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "usable_cores": _usable_cores(),
         "thread_variables": {k: os.environ[k] for k in THREAD_VARIABLES if k in os.environ},
+        "arithmetic_variables": {k: os.environ[k] for k in ARITHMETIC_VARIABLES if k in os.environ},
         "packages": _package_versions(),
         "git_commit": _git("rev-parse", "HEAD"),
         "git_has_changes": bool(_git("status", "--porcelain", "--untracked-files=no")),

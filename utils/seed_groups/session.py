@@ -101,7 +101,7 @@ def _conclude(group: RunGroup, members: list[Member], *, is_interrupted: bool) -
     way_back = f"go on with: python train.py --resume {group.id}{where}"
     failed = [member for member in members if member.state is State.FAILED]
     if is_interrupted:
-        print(f"interrupted, all seeds are saved; {way_back}", file=sys.stderr)
+        print(f"interrupted, what was trained is saved; {way_back}", file=sys.stderr)
         return 130
     if failed:
         lines = [f"seed {member.seed} failed: {member.failure}" for member in failed]

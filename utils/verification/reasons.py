@@ -89,10 +89,13 @@ def _machine_reasons(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[
         for key, words in _FACTS
         if key in before and before[key] != now.get(key)
     ]
-    old, new = before.get("thread_variables") or {}, now.get("thread_variables") or {}
-    for name in dict.fromkeys((*old, *new)):
-        if old.get(name) != new.get(name):
-            found.append(f"{name} was {old.get(name, 'not set')}, is {new.get(name, 'not set')}")
+    for kind in ("thread_variables", "arithmetic_variables"):
+        old, new = before.get(kind) or {}, now.get(kind) or {}
+        found += [
+            f"{name} was {old.get(name, 'not set')}, is {new.get(name, 'not set')}"
+            for name in dict.fromkeys((*old, *new))
+            if old.get(name) != new.get(name)
+        ]
     old, new = before.get("processor_flags"), now.get("processor_flags")
     if isinstance(old, list) and isinstance(new, list) and set(old) != set(new):
         lost, won = sorted(set(old) - set(new)), sorted(set(new) - set(old))
