@@ -1,12 +1,16 @@
 """Stable-Baselines3 steps, judges and trains with the compiled environments."""
 
+import functools
+
+import gymnasium as gym
 import numpy as np
 import pytest
 
 pytest.importorskip("stable_baselines3")
 from stable_baselines3 import PPO, SAC
 from stable_baselines3.common.evaluation import evaluate_policy
-from stable_baselines3.common.vec_env import VecNormalize
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from gym_envs.sb3 import SimdVecEnv
 from gym_envs.simd import SimdVectorEnv
@@ -42,6 +46,48 @@ def test_a_seed_counts_for_one_reset():
     env.seed(1)
     np.testing.assert_array_equal(env.reset(), first)
     assert (first != second).any()
+
+
+def set_states(env, dummy):
+    """Put the environments of a `DummyVecEnv` into the states of ours."""
+    for state, single in zip(env.env.arrays.state.T, dummy.envs, strict=True):
+        single.unwrapped.state = state.astype(np.float64).copy()
+
+
+@pytest.mark.parametrize(("env_id", "limit"), [("CartPole-v1", 12), ("Acrobot-v1", 9)])
+def test_it_says_what_a_dummy_vec_env_says_of_the_same_steps(env_id, limit):
+    n_envs = 4
+    env = SimdVecEnv(env_id, n_envs, seed=3, max_episode_steps=limit)
+    make = functools.partial(gym.make, env_id, max_episode_steps=limit)
+    dummy = DummyVecEnv([lambda: Monitor(make())] * n_envs)
+    observation = env.reset()
+    assert observation.shape == dummy.reset().shape
+    assert env.observation_space == dummy.observation_space
+    assert env.action_space == dummy.action_space
+    assert env.reset_infos == dummy.reset_infos == [{}] * n_envs
+    set_states(env, dummy)
+    env.action_space.seed(5)
+    n_truncated = n_terminated = 0
+    for _ in range(40):
+        actions = np.array([env.action_space.sample() for _ in range(n_envs)])
+        ours, theirs = env.step(actions), dummy.step(actions)
+        going = ~ours[2]
+        np.testing.assert_allclose(ours[0][going], theirs[0][going], rtol=1e-3, atol=1e-4)
+        np.testing.assert_array_equal(ours[1], theirs[1])
+        np.testing.assert_array_equal(ours[2], theirs[2])
+        for i in np.flatnonzero(ours[2]):
+            info, expected = ours[3][i], theirs[3][i]
+            np.testing.assert_allclose(
+                info["terminal_observation"], expected["terminal_observation"], rtol=1e-3, atol=1e-4
+            )
+            assert info["TimeLimit.truncated"] == expected["TimeLimit.truncated"]
+            assert info["episode"]["l"] == expected["episode"]["l"]
+            assert info["episode"]["r"] == pytest.approx(expected["episode"]["r"])
+            n_truncated += info["TimeLimit.truncated"]
+            n_terminated += not info["TimeLimit.truncated"]
+        set_states(env, dummy)  # what an episode begins with is each one's own
+    assert n_truncated > 0
+    assert n_terminated > 0 or env_id != "CartPole-v1"
 
 
 @pytest.mark.parametrize("env_id", ["CartPole-v1", "Pendulum-v1"])

@@ -14,6 +14,7 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 
 from gym_envs.physics import has_classic_spec
+from gym_envs.sb3 import SimdVecEnv
 from utils.benchmarks.contest import Contestant
 from utils.benchmarks.optional_peers import envpool_contestant, gymnax_contestant, missing_peers
 from utils.benchmarks.pufferlib_cart_pole import PufferCartPole
@@ -22,6 +23,7 @@ from utils.environment import build_env
 OURS_SIMD = "ours, simd"
 OURS_SYNC = "ours, in process"
 SB3_DUMMY = "SB3 DummyVecEnv"
+OURS_FOR_SB3 = "ours, simd, in SB3's interface"
 NATIVE = "gymnasium native"
 PUFFER = "PufferLib C"
 _PEERS = (PUFFER, NATIVE, SB3_DUMMY, "gymnax", "envpool")
@@ -106,6 +108,8 @@ def _builders(
     builders["gymnasium SyncVectorEnv"] = lambda: gym.make_vec(
         env_id, n_envs, vectorization_mode="sync"
     )
+    if has_classic_spec(env_id):
+        builders[OURS_FOR_SB3] = lambda: SimdVecEnv(env_id, n_envs)
     builders[SB3_DUMMY] = lambda: make_vec_env(env_id, n_envs, seed=0, vec_env_cls=DummyVecEnv)
     processes: dict[str, Builder] = {}
     if with_processes:
