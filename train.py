@@ -6,7 +6,7 @@ import sys
 
 from utils.config.catalog import list_configs
 from utils.config.cli import parse_train_args
-from utils.distributed import read_ranks
+from utils.distributed.ranks import calling_off, check_ranks, read_ranks
 from utils.errors import exit_on_user_error
 from utils.lazy_imports import collector_paused, postpone_library_parts
 
@@ -18,27 +18,29 @@ def main() -> int:
         from agents.together import follow
 
         return follow(ranks)
-    args = parse_train_args(sys.argv[1:])
-    if args.list_envs is not None:
-        from utils.environment.families.table import missing_extra
+    with calling_off(ranks):
+        args = parse_train_args(sys.argv[1:])
+        if args.list_envs is not None:
+            from utils.environment.families.table import missing_extra
 
-        print(list_configs(args.list_envs, missing_extra=missing_extra))
-        return 0
-    # Config errors are told before anything heavy is imported.
-    with collector_paused():
-        from utils.run.plan import plan_training, resumed_group
+            print(list_configs(args.list_envs, missing_extra=missing_extra))
+            return 0
+        # Config errors are told before anything heavy is imported.
+        with collector_paused():
+            from utils.run.plan import plan_training, resumed_group
 
-        if args.seeds is not None or resumed_group(args) is not None:
-            from utils.seed_groups import run_seeds
+            if args.seeds is not None or resumed_group(args) is not None:
+                from utils.seed_groups import run_seeds
 
-            return run_seeds(args)
-        plan = plan_training(args)
-        from utils.distributed.launcher import Followers
+                check_ranks(ranks, devices=1, num_nodes=1)
+                return run_seeds(args)
+            plan = plan_training(args)
+            from utils.distributed.launcher import Followers
 
-        followers = Followers.of_config(plan.config, ranks)
-        postpone_library_parts()
+            followers = Followers.of_config(plan.config, ranks)
+            postpone_library_parts()
 
-        from agents.training import train
+            from agents.training import train
 
     return train(plan, ranks=ranks, followers=followers)
 

@@ -77,7 +77,10 @@ def follow(ranks: Ranks) -> int:
         The exit code.
     """
     ignore_signals()
-    team = Team(ranks)
+    try:
+        team = Team(ranks)
+    except PeerFailedError as error:
+        return error.exit_code
     try:
         use_own_gpu(ranks)
         plan = team.share()

@@ -131,6 +131,37 @@ def _signal_in_rollout(when: int, number: int) -> None:
     _at_call(RolloutSource, "collect", when, lambda *_: os.kill(os.getpid(), number))
 
 
+def _environment_in_rollout(when: int) -> None:
+    """An environment fails while the rollout of an epoch is collected."""
+    from utils.dataloaders import RolloutSource
+    from utils.errors import EnvironmentFailedError
+
+    def happen(*_: Any) -> None:
+        raise EnvironmentFailedError("environment 1 of Test-v0 broke")
+
+    _at_call(RolloutSource, "collect", when, happen)
+
+
+def _bug_in_rollout(when: int) -> None:
+    """The program itself is wrong while the rollout of an epoch is collected."""
+    from utils.dataloaders import RolloutSource
+
+    def happen(*_: Any) -> None:
+        raise ZeroDivisionError("a mistake of the program")
+
+    _at_call(RolloutSource, "collect", when, happen)
+
+
+def _other_weights(when: int) -> None:
+    """This process computes something else than the others from an update on."""
+    from agents.on_policy_agent import OnPolicyAgent
+
+    def happen(self: OnPolicyAgent, *_: Any) -> None:
+        next(self.policy.parameters()).data.add_(0.5)
+
+    _at_call(OnPolicyAgent, "finish_epoch", when, happen)
+
+
 def _signal_in_test(number: int) -> None:
     """A signal to this process while the finished policy is tested."""
     from agents import training
@@ -188,6 +219,9 @@ _FAULTS: dict[str, Callable[..., None]] = {
     "full-disk-in-rows": _full_disk_in_rows,
     "signal-in-epoch": _signal_in_epoch,
     "signal-in-rollout": _signal_in_rollout,
+    "environment-in-rollout": _environment_in_rollout,
+    "bug-in-rollout": _bug_in_rollout,
+    "other-weights": _other_weights,
     "signal-in-test": _signal_in_test,
     "signal-in-report": _signal_in_report,
     "signal-before-training": _signal_before_training,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from utils.errors import ConfigError
+from utils.errors import ConfigError, UserError
 
 STORE_FILE = "GYM_SOLVER_STORE"
 """File through which the processes that `train.py --devices` has started find each other."""
@@ -66,6 +67,23 @@ def _read(environ: Mapping[str, str], names: tuple[str, ...], launcher: str) -> 
         raise ConfigError(f"{launcher} has set no {' and no '.join(missing)}{hint}")
     rank, size, local_rank, local_size = (int(environ[name]) for name in names)
     return None if size == 1 else Ranks(rank, size, local_rank, local_size, launcher)
+
+
+@contextlib.contextmanager
+def calling_off(ranks: Ranks | None) -> Iterator[None]:
+    """Let the other processes go if the leader cannot begin; they wait for it.
+
+    Args:
+        ranks: Of the leader; None where nobody waits.
+    """
+    try:
+        yield
+    except UserError:
+        if ranks is not None:
+            from utils.distributed.team import call_off
+
+            call_off(ranks)
+        raise
 
 
 def check_ranks(ranks: Ranks | None, *, devices: int, num_nodes: int) -> None:

@@ -23,7 +23,10 @@ _MEETING = datetime.timedelta(minutes=10)
 """How long a process waits for the others at the start."""
 _PATIENCE = datetime.timedelta(days=1)
 """How long one waits for another in the run: the leader evaluates and films meanwhile."""
+_NOTES = "notes"
 _FAILURE = "failure"
+_LEADER, _HERE, _CALLED_OFF = "leader", "here", "called off"
+_CALLED_OFF_SECONDS = datetime.timedelta(seconds=20)
 _FAILURE_SECONDS = 5.0
 """How long a failure may take from the process that has it to the others."""
 
@@ -61,10 +64,10 @@ class Team:
         self.ranks = ranks
         store_file = store_file or _store_file()
         try:
-            store = self._open_store(store_file)
-            store.set_timeout(_MEETING)
+            store = _open_store(ranks, store_file)
             # The processes say good-bye through the same store, under names of their own.
-            self._notes = dist.PrefixStore("notes", store)
+            self._notes = dist.PrefixStore(_NOTES, store)
+            _wait_for_leader(self._notes, ranks)
             if store_file is not None and "GLOO_SOCKET_IFNAME" not in os.environ:
                 _stay_on_this_machine()
             backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
@@ -78,14 +81,6 @@ class Team:
         except (RuntimeError, ValueError) as error:
             first = str(error).splitlines()[0]
             raise RunFailedError(f"rank {self.rank}: the processes did not meet: {first}") from None
-
-    def _open_store(self, store_file: Path | None) -> dist.Store:
-        if store_file is not None:
-            return dist.FileStore(str(store_file), self.size)
-        if self.ranks.launcher == "slurm":
-            host, port = _slurm_address()
-            return dist.TCPStore(host, port, self.size, is_master=self.is_leader, timeout=_MEETING)
-        return next(dist.rendezvous("env://", timeout=_MEETING))[0]
 
     # -- what they share ------------------------------------------------------------------------
 
@@ -209,6 +204,43 @@ class Team:
         """Leave the others; a second call does nothing."""
         if dist.is_initialized():
             dist.destroy_process_group()
+
+
+def call_off(ranks: Ranks) -> None:
+    """Let the processes that wait for the leader go: there is nothing to do together.
+
+    Called by the leader in the place of making a `Team`.
+    """
+    with contextlib.suppress(RuntimeError, ValueError):
+        notes = dist.PrefixStore(_NOTES, _open_store(ranks, _store_file()))
+        notes.set(_LEADER, _CALLED_OFF)
+        for rank in range(1, ranks.size):  # the store goes with the leader
+            notes.wait([f"{_CALLED_OFF}-{rank}"], _CALLED_OFF_SECONDS)
+
+
+def _wait_for_leader(notes: dist.Store, ranks: Ranks) -> None:
+    """Meet the leader, or learn that it will not come.
+
+    Raises:
+        PeerFailedError: It has called the meeting off.
+    """
+    if ranks.is_leader:
+        notes.set(_LEADER, _HERE)
+    elif notes.get(_LEADER) != _HERE.encode():
+        notes.set(f"{_CALLED_OFF}-{ranks.rank}", "heard")
+        raise PeerFailedError("there is nothing to do", exit_code=2, is_told=True)
+
+
+def _open_store(ranks: Ranks, store_file: Path | None) -> dist.Store:
+    if store_file is not None:
+        store: dist.Store = dist.FileStore(str(store_file), ranks.size)
+    elif ranks.launcher == "slurm":
+        host, port = _slurm_address()
+        store = dist.TCPStore(host, port, ranks.size, ranks.is_leader, timeout=_MEETING)
+    else:
+        store = next(dist.rendezvous("env://", timeout=_MEETING))[0]
+    store.set_timeout(_MEETING)
+    return store
 
 
 def _all_gather_object(box: list[Any], value: Any) -> None:

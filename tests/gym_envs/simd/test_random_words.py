@@ -72,6 +72,7 @@ def test_no_first_state_comes_twice(uniforms):
 
 def test_words_of_a_seed_do_not_depend_on_the_number_of_environments():
     np.testing.assert_array_equal(seed_words(5, 7), seed_words(5, 100)[:, :7])
+    np.testing.assert_array_equal(seed_words(5, 7, first=40), seed_words(5, 100)[:, 40:47])
 
 
 def test_seeds_share_no_environment():

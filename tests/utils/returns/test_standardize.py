@@ -40,3 +40,11 @@ def test_a_single_sample_stays_as_it_is() -> None:
 def test_equal_samples_become_zero_and_not_their_rounding_error(value: float, n: int) -> None:
     y = standardize(torch.full((n,), value))
     assert y.abs().max().item() < 1e-3
+
+
+def test_a_part_of_a_batch_is_standardised_by_the_whole():
+    # mean 3, deviation (n - 1) sqrt((4 + 0 + 4) / 2) = 2
+    whole = torch.tensor([1.0, 3.0, 5.0])
+    part = standardize(whole[1:], over=whole)
+    torch.testing.assert_close(part, torch.tensor([0.0, 1.0]), rtol=1e-6, atol=0)
+    assert torch.equal(standardize(whole[:1], over=whole), standardize(whole)[:1])

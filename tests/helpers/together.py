@@ -1,0 +1,65 @@
+"""`train.py` as several processes that a launcher such as torchrun has started."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.helpers.commands import Command, Finished
+from utils.distributed.ranks import STORE_FILE
+
+MODULES = (
+    "agents.shared.rollouts",
+    "agents.shared.update",
+    "agents.together",
+    "utils.distributed.lightning_strategy",
+)
+
+
+def start_together(
+    n: int, *arguments: str, runs_dir: Path, store: Path, faults: Mapping[int, str] | None = None
+) -> list[Command]:
+    """Start `train.py -q` as n processes; the leader alone gets the arguments.
+
+    Args:
+        n: Processes.
+        arguments: Of train.py.
+        runs_dir: Where the run goes.
+        store: Folder of the file through which they meet; empty.
+        faults: What befalls a process, by its rank.
+    """
+    faults = faults or {}
+    commands = []
+    for rank in range(n):
+        words = ("-q", "--runs-dir", str(runs_dir), *arguments) if rank == 0 else ()
+        variables = {
+            STORE_FILE: str(store / "store"),
+            "RANK": str(rank),
+            "LOCAL_RANK": str(rank),
+            "WORLD_SIZE": str(n),
+            "LOCAL_WORLD_SIZE": str(n),
+        }
+        commands.append(
+            Command(
+                "train",
+                *words,
+                environment=variables,
+                fault=faults.get(rank),
+                modules=MODULES,
+            )
+        )
+    return commands
+
+
+def train_together(
+    n: int, *arguments: str, runs_dir: Path, faults: Mapping[int, str] | None = None
+) -> list[Finished]:
+    """Run `train.py -q` as n processes to their ends, by rank."""
+    store = Path(tempfile.mkdtemp(prefix="together-"))
+    try:
+        commands = start_together(n, *arguments, runs_dir=runs_dir, store=store, faults=faults)
+        return [command.wait() for command in commands]
+    finally:
+        shutil.rmtree(store)
