@@ -24,7 +24,7 @@ from agents.result_text import describe_result, describe_start, run_reference
 from trainer_callbacks.build import build_callbacks, build_console
 from trainer_callbacks.run_control import HELP
 from utils.checkpoints import load_acting_state
-from utils.config import Config
+from utils.config import Config, PPOConfig
 from utils.environment import resolve_reward_threshold, solved_threshold
 from utils.errors import CheckpointError, ConfigError, StorageError, UserError
 from utils.keyboard import Keyboard, has_keyboard
@@ -165,7 +165,7 @@ def resolve_machine(config: Config, plan: TrainingPlan) -> Config:
         changes["device"] = "cuda" if has_cuda else "cpu"
     if (plan.is_debug or is_debugger_attached()) and not is_resumed:
         changes |= {"n_envs": 1, "vectorization": "sync"}
-        if "batch_size" in type(config).model_fields:
+        if isinstance(config, PPOConfig):  # a share of its rollout, which is smaller now
             changes["batch_size"] = 1.0
     return config.model_copy(update=changes)
 

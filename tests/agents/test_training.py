@@ -282,6 +282,14 @@ def test_a_device_is_chosen_or_refused():
             resolve(make_config(device="cuda"))
 
 
+def test_debugging_leaves_minibatches_that_are_no_share_of_a_rollout():
+    settings = {"schema_version": 2, "config_id": "Toy-v0:bc", "algo_id": "bc", "max_timesteps": 64}
+    settings |= {"env_id": f"{ENVS}Identity-v0", "dataset": "toys/any-v0", "batch_size": 16}
+    config = resolve(config_from_dict(settings), is_debug=True)
+    assert config.batch_size == 16
+    assert isinstance(config.batch_size, int)
+
+
 def test_debugging_means_one_environment_and_one_batch():
     config = resolve(make_config(vectorization="async", batch_size=16), is_debug=True)
     assert (config.n_envs, config.vectorization) == (1, "sync")
