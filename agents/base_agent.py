@@ -14,7 +14,7 @@ from lightning.pytorch import LightningModule
 from torch.utils.data import DataLoader
 from typing_extensions import override
 
-from agents.shared.conductor import Conductor
+from agents.conductor import Conductor
 from utils.config import Config
 from utils.dataloaders import DataSource
 from utils.device_rollouts import evaluate_on_device

@@ -13,14 +13,14 @@ from typing_extensions import override
 from agents.base_agent import BaseAgent
 from agents.minibatch_walk import walk_minibatches
 from agents.records import find_divergence, record_rollout, record_update
-from agents.shared.whole_rollout import WholeRollout
 from agents.update_report import UpdateLosses, UpdateReport
+from agents.whole_rollout import WholeRollout
 from utils.dataloaders import HookBatch, RolloutSource, UpdateBatch
 from utils.optimization import GradientGroups, build_optimizer, set_learning_rate
 from utils.rollouts import Minibatch, RolloutBuffer
 
 if TYPE_CHECKING:
-    from agents.shared.rollouts import SharedRollouts
+    from agents.shared_rollouts import SharedRollouts
     from utils.distributed.team import Team
 
 
@@ -41,7 +41,7 @@ class OnPolicyAgent(BaseAgent):
     def build_learner(self) -> None:
         self.gradient_groups = GradientGroups(self.policy)
         if self.team is not None:
-            from agents.shared.rollouts import SharedRollouts
+            from agents.shared_rollouts import SharedRollouts
 
             assert self.share is not None
             self.shared = SharedRollouts(self.team, self.share)
@@ -163,7 +163,7 @@ class OnPolicyAgent(BaseAgent):
     def run_update(self, batch: UpdateBatch) -> UpdateReport:
         """Take the optimiser steps of one update; the reference that faster ways are held to."""
         if self.shared is not None:
-            from agents.shared.update import walk_parts
+            from agents.shared_update import walk_parts
 
             return walk_parts(
                 self.shared.parts(batch),

@@ -7,8 +7,8 @@ import math
 import torch
 from torch import Tensor
 
-from agents.shared.whole_rollout import WholeRollout
 from agents.update_report import UpdateReport
+from agents.whole_rollout import WholeRollout
 from utils.metrics import MetricsRecorder
 from utils.optimization import GradientGroups
 from utils.rollouts import RolloutBuffer, RolloutSummary

@@ -27,8 +27,8 @@ from agents.ppo.ppo_losses import (
     value_loss,
 )
 from agents.rollout_setup import build_rollout_buffer, build_step_collector
-from agents.shared.whole_rollout import WholeRollout
 from agents.update_report import UpdateLosses, UpdateReport
+from agents.whole_rollout import WholeRollout
 from utils.compiled.eligibility import why_not_compiled
 from utils.config import PPOConfig
 from utils.dataloaders import DataSource, DeviceSource, HookBatch, RolloutSource, UpdateBatch

@@ -13,8 +13,8 @@ from typing_extensions import override
 from agents.on_policy_agent import OnPolicyAgent
 from agents.reinforce.reinforce_losses import baseline_loss, policy_gradient_loss
 from agents.rollout_setup import build_collector, build_rollout_buffer
-from agents.shared.whole_rollout import WholeRollout
 from agents.update_report import UpdateLosses
+from agents.whole_rollout import WholeRollout
 from utils.config import REINFORCEConfig
 from utils.dataloaders import RolloutSource
 from utils.errors import ConfigError

@@ -11,8 +11,8 @@ from tests.helpers.commands import Command, Finished
 from utils.distributed.ranks import STORE_FILE
 
 MODULES = (
-    "agents.shared.rollouts",
-    "agents.shared.update",
+    "agents.shared_rollouts",
+    "agents.shared_update",
     "agents.together",
     "utils.distributed.lightning_strategy",
 )

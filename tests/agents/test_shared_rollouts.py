@@ -6,8 +6,8 @@ import gymnasium as gym
 import pytest
 import torch
 
-from agents.shared.rollouts import SharedRollouts
-from agents.shared.update import average_gradients
+from agents.shared_rollouts import SharedRollouts
+from agents.shared_update import average_gradients
 from utils.dataloaders.index_collate import UpdateBatch
 from utils.distributed import Share
 from utils.distributions import Categorical

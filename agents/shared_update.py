@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import torch
 from torch import Tensor, nn
 
-from agents.shared.rollouts import SharePart
+from agents.shared_rollouts import SharePart
 from agents.update_report import UpdateLosses, UpdateReport
 from utils.distributed.team import Team
 from utils.optimization import clip_and_step

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from agents.shared.whole_rollout import WholeRollout
+from agents.whole_rollout import WholeRollout
 from utils.dataloaders import UpdateBatch
 from utils.distributed.share import Share
 from utils.distributed.team import Team
