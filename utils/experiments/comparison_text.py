@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from utils.experiments.curves import Band
-from utils.experiments.differences import Difference
+from utils.experiments.differences import ABSENT, Difference
 from utils.experiments.methods import Comparison
 from utils.experiments.statistics import FEW_RUNS, Improvement, MethodScores
 from utils.statistics import Interval
@@ -56,16 +56,18 @@ def format_interval(interval: Interval, *, digits: int = 2) -> str:
     return f"{value} [{interval.low:,.{digits}f}, {interval.high:,.{digits}f}]"
 
 
-def format_mean(scores: MethodScores) -> str:
-    """Write `12.30 ± 0.40`."""
-    half = "" if scores.half_width is None else f" ± {scores.half_width:,.2f}"
-    return f"{scores.mean:,.2f}{half}"
+def format_mean(mean: Interval) -> str:
+    """Write `12.30 ± 0.40`, or `12.30 [11.90, 12.80]` where it reaches further to one side."""
+    up, down = mean.high - mean.value, mean.value - mean.low
+    if math.isnan(up) or not math.isclose(up, down, rel_tol=1e-9, abs_tol=1e-12):
+        return format_interval(mean)
+    return f"{mean.value:,.2f} ± {up:,.2f}"
 
 
 def scores_header(comparison: Comparison) -> tuple[str, ...]:
     """Return the names of the columns of `scores_row`."""
     gap = () if comparison.target is None else (f"gap to {comparison.target:g} [95 %]",)
-    mean = "mean" if comparison.scales else "mean ± 95 %"
+    mean = "mean [95 %]" if comparison.scales else "mean ± 95 %"
     return (comparison.by, "runs", mean, "IQM [95 %]", "median", *gap, "lowest", "highest")
 
 
@@ -75,7 +77,7 @@ def scores_row(scores: MethodScores) -> tuple[str, ...]:
     return (
         scores.name,
         str(scores.n_runs),
-        format_mean(scores),
+        format_mean(scores.mean),
         format_interval(scores.iqm),
         f"{scores.median:,.2f}",
         *gap,
@@ -118,8 +120,14 @@ def _differences_table(comparison: Comparison, differences: Sequence[Difference]
     if not differences:
         return "settings: the same but for seeds"
     names = [method.name for method in comparison.methods]
-    rows = [(item.key, *map(_shorten, item.values)) for item in differences]
-    return format_table(("settings that differ", *names), rows)
+    shared = [item for item in differences if ABSENT not in item.values]
+    rows = [(item.key, *map(_shorten, item.values)) for item in shared]
+    parts = [format_table(("settings that differ", *names), rows)] if rows else []
+    for index, name in enumerate(names):
+        own = [d.key for d in differences if ABSENT in d.values and d.values[index] != ABSENT]
+        if own:
+            parts.append(f"settings of {name} that others lack: {', '.join(own)}")
+    return "\n\n".join(parts)
 
 
 def _shorten(text: str) -> str:

@@ -9,7 +9,7 @@ from utils.experiments.methods import Comparison, Method
 from utils.experiments.records import show_value
 
 _IDENTITY = frozenset({"seed"})
-_ABSENT = "(no such setting)"
+ABSENT = "(no such setting)"
 _VARIES = "(varies)"
 
 
@@ -56,7 +56,7 @@ def differing_settings(comparison: Comparison) -> list[Difference]:
 
 def _value(method: Method, task: str, key: str) -> str:
     values = {
-        show_value(record.settings[key]) if key in record.settings else _ABSENT
+        show_value(record.settings[key]) if key in record.settings else ABSENT
         for record in method.runs[task]
     }
     return values.pop() if len(values) == 1 else _VARIES

@@ -71,9 +71,10 @@ def curves_figure(panels: Mapping[str, Mapping[str, Band]], *, label: str) -> Fi
     figure = _new_figure(n_columns, n_rows)
     axes = figure.subplots(n_rows, n_columns, squeeze=False).flat
     names = list(dict.fromkeys(name for bands in panels.values() for name in bands))
+    labels = {name: _with_runs(name, panels) for name in names}
     for axis, (task, bands) in zip(axes, panels.items(), strict=False):
         for name, band in bands.items():
-            _draw_band(axis, band, name, index=names.index(name))
+            _draw_band(axis, band, labels[name], index=names.index(name))
         is_share = next(iter(bands.values())).timesteps[-1] <= 1.0
         _finish(axis, title=task, x="part of the training" if is_share else "timesteps", y=label)
         if not is_share:
@@ -163,13 +164,16 @@ def _new_figure(n_columns: int, n_rows: int, *, height: float = 0.0, width: floa
     return Figure(figsize=(w * n_columns, h * n_rows), layout="constrained")
 
 
-def _draw_band(axes: Axes, band: Band, name: str, *, index: int) -> None:
+def _with_runs(name: str, panels: Mapping[str, Mapping[str, Band]]) -> str:
+    n_runs = sum(bands[name].n_runs for bands in panels.values() if name in bands)
+    return f"{name} ({n_runs} run{'s' if n_runs != 1 else ''})"
+
+
+def _draw_band(axes: Axes, band: Band, label: str, *, index: int) -> None:
     colour = COLOURS[index % len(COLOURS)]
     dash = _DASHES[index // len(COLOURS) % len(_DASHES)] if index >= len(COLOURS) else "-"
     if has_interval(band):
         axes.fill_between(band.timesteps, band.low, band.high, color=colour, alpha=0.18, lw=0)
-    runs = "run" if band.n_runs == 1 else "runs"
-    label = f"{name} ({band.n_runs} {runs})"
     axes.plot(band.timesteps, band.value, color=colour, ls=dash, lw=1.4, label=label)
 
 
@@ -179,8 +183,7 @@ def _interval(item: MethodScores, title: str) -> tuple[float, float, float]:
     if title == "Optimality gap":
         assert item.gap is not None
         return tuple(item.gap)
-    half = math.nan if item.half_width is None else item.half_width
-    return item.mean, item.mean - half, item.mean + half
+    return tuple(item.mean)
 
 
 def _count_timesteps(axes: Axes) -> None:

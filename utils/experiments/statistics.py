@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import statistics
 from dataclasses import dataclass
 
@@ -29,9 +30,8 @@ class MethodScores:
 
     name: str
     n_runs: int
-    mean: float
-    half_width: float | None
-    """Half of the 95 % interval of the mean by Student's t; only with one task."""
+    mean: Interval
+    """By Student's t with one task, by drawing runs again with several."""
     iqm: Interval
     median: float
     gap: Interval | None
@@ -78,6 +78,16 @@ def _summarize(comparison: Comparison, method: Method) -> MethodScores:
     return _aggregate(method.name, comparison.strata(method), target=comparison.target)
 
 
+def _mean(strata: list[np.ndarray]) -> Interval:
+    if len(strata) > 1:
+        return bootstrap_interval(strata, lambda score: score.mean(axis=-1))
+    mean = float(strata[0].mean())
+    half_width = mean_half_width(strata[0].tolist())
+    if half_width is None:
+        return Interval(mean, math.nan, math.nan)
+    return Interval(mean, mean - half_width, mean + half_width)
+
+
 def _aggregate(name: str, strata: list[np.ndarray], *, target: float | None) -> MethodScores:
     values = np.concatenate(strata)
     gap = None
@@ -86,8 +96,7 @@ def _aggregate(name: str, strata: list[np.ndarray], *, target: float | None) -> 
     return MethodScores(
         name=name,
         n_runs=len(values),
-        mean=float(values.mean()),
-        half_width=mean_half_width(values.tolist()) if len(strata) == 1 else None,
+        mean=_mean(strata),
         iqm=bootstrap_interval(strata, interquartile_mean),
         median=statistics.median(values.tolist()),
         gap=gap,

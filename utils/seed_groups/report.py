@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from utils.config import Config
+from utils.experiments.comparison_text import format_interval, format_mean
 from utils.experiments.curves import build_band, choose_curve_key, read_run_curve
 from utils.experiments.statistics import FEW_RUNS, MethodScores, summarize_values
 from utils.loggers.number_text import format_duration
@@ -78,15 +79,13 @@ def write_group_report(
 
 def aggregate_text(scores: MethodScores) -> str:
     """Say what several runs came to: mean, interquartile mean, lowest and highest."""
-    half = "" if scores.half_width is None else f" ± {scores.half_width:,.2f} (95 %, Student's t)"
-    text = f"mean {scores.mean:,.2f}{half}"
-    if scores.n_runs > 1:
-        iqm = scores.iqm
-        text += (
-            f", IQM {iqm.value:,.2f} [{iqm.low:,.2f}, {iqm.high:,.2f}] (95 %, bootstrap), "
-            f"lowest {scores.lowest:,.2f}, highest {scores.highest:,.2f}"
-        )
-    return text
+    if scores.n_runs == 1:
+        return f"mean {format_mean(scores.mean)}"
+    return (
+        f"mean {format_mean(scores.mean)} (95 %, Student's t), "
+        f"IQM {format_interval(scores.iqm)} (95 %, bootstrap), "
+        f"lowest {scores.lowest:,.2f}, highest {scores.highest:,.2f}"
+    )
 
 
 def _aggregate_lines(members: Sequence[Member], config: Config) -> list[str]:

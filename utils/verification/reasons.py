@@ -13,7 +13,7 @@ _FACTS = (
     ("cudnn", "cuDNN"),
     ("torch_threads", "torch threads"),
     ("vectorization", "vectorization"),
-    ("cpu_capability", "torch's vector instructions"),
+    ("cpu_capability", "torch's instruction set"),
     ("processor", "processor"),
     ("platform", "system"),
     ("git_commit", "this program's commit"),

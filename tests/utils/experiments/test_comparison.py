@@ -33,11 +33,13 @@ def test_aggregates_of_two_configs_by_hand(tmp_path):
     first, second = summarize_methods(comparison)
     assert (first.name, first.n_runs) == ("CartPole-v1:ppo", 4)
     # mean (400 + 500 + 500 + 480) / 4; the middle half is (480 + 500) / 2; the gap 75 / 4
-    assert (first.mean, first.iqm.value, first.median) == (470.0, 490.0, 490.0)
+    assert (first.mean.value, first.iqm.value, first.median) == (470.0, 490.0, 490.0)
+    # deviations -70, 30, 30, 10: s = 47.61; 3.1824 * s / 2
+    assert first.mean.high - 470.0 == pytest.approx(75.76, abs=0.01)
     assert first.gap is not None
     assert first.gap.value == pytest.approx(18.75)
     assert first.iqm.low < 490.0 <= first.iqm.high <= 500.0
-    assert (second.mean, second.lowest, second.highest) == (200.0, 100.0, 300.0)
+    assert (second.mean.value, second.lowest, second.highest) == (200.0, 100.0, 300.0)
     (pair,) = improvements(comparison)
     assert (pair.method, pair.other, pair.probability.value) == (
         "CartPole-v1:ppo",
@@ -62,7 +64,8 @@ def test_several_tasks_are_put_on_one_scale(tmp_path):
     # of Acrobot (x + 500) / 400, of CartPole x / 475
     assert strata == {"ppo": [[1.0, 0.5], [1.0, 0.5]], "dqn": [[0.0, 0.5], [0.0, 1.0]]}
     scores = {item.name: item for item in summarize_methods(comparison)}
-    assert scores["ppo"].mean == 0.75
+    assert scores["ppo"].mean.value == 0.75
+    assert scores["ppo"].mean.low == 0.5
     assert scores["dqn"].gap is not None
     assert scores["dqn"].gap.value == pytest.approx((1.0 + 0.5 + 1.0 + 0.0) / 4)
     # of Acrobot 1 > 0, 1 > .5, .5 > 0, .5 = .5: 3.5 / 4
@@ -174,6 +177,7 @@ def test_the_text_tells_everything(tmp_path):
     assert "gap to 475 [95 %]" in text
     assert "CartPole-v1:ppo > CartPole-v1:other  1.00 [1.00, 1.00]" in text
     assert "fewer than 6 runs of CartPole-v1:ppo, CartPole-v1:other" in text
+    assert "mean ± 95 %" in text
     (line,) = [line for line in text.splitlines() if line.startswith("gamma")]
     assert line.split() == ["gamma", "0.99", "0.9"]
     with pytest.raises(UserError, match="has a curve of 'nothing'"):
