@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 
 from utils.experiments.curves import Band
@@ -14,6 +15,7 @@ from utils.text_tables import format_table
 
 _SHARES = (0.25, 0.5, 0.75, 1.0)
 _LONGEST_VALUE = 48
+_WIDTH = 110
 
 
 def describe_comparison(
@@ -126,7 +128,8 @@ def _differences_table(comparison: Comparison, differences: Sequence[Difference]
     for index, name in enumerate(names):
         own = [d.key for d in differences if ABSENT in d.values and d.values[index] != ABSENT]
         if own:
-            parts.append(f"settings of {name} that others lack: {', '.join(own)}")
+            text = f"settings of {name} that others lack: {', '.join(own)}"
+            parts.append(textwrap.fill(text, _WIDTH, subsequent_indent="  "))
     return "\n\n".join(parts)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import math
 import os
+import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -51,6 +52,7 @@ class Member:
         self.view: RunView | None = None
         self.state = State.WAITING
         self.failure = ""
+        """Why it failed, or what killed it."""
         self._arguments = arguments
         self.look()
         self.resumes = run is not None and run.has_checkpoint()
@@ -71,25 +73,25 @@ class Member:
 
     def look(self) -> None:
         """Bring the state up to date."""
-        job, run = self.job, self.run
-        status = str(run.read_status()["status"]) if run is not None else ""
-        if job is not None and job.process is None:
-            self.state = State.WAITING
-        elif job is not None and job.is_running():
-            self.state = State.STARTING if run is None else State.TRAINING
-        elif status == "completed":
+        job = self.job
+        status = {} if self.run is None else self.run.read_status()
+        if job is not None and not job.is_ended():
+            self._look_at_process(job)
+        elif status.get("status") == "completed":
             self.state = State.COMPLETED
-        elif status in ("interrupted", "died", "running"):
-            self.state = State.INTERRUPTED
-        elif job is not None and job.exit_code not in (None, 0, 130, 143, -2, -9, -15):
+        elif status.get("status") == "failed" or _has_failed(job):
             self.state = State.FAILED
-        elif job is not None:
+            failure = job.last_output() if job is not None else status.get("reason", "")
+            self.failure = str(failure)
+        elif job is not None or status:
             self.state = State.INTERRUPTED
-        if job is not None and job.exit_code is not None and job.exit_code in (1, 2, 3):
-            self.state, self.failure = State.FAILED, job.last_output()
-        if status == "failed" and (job is None or job.is_ended()):
-            self.state = State.FAILED
-            self.failure = self.failure or str(run.read_status().get("reason", ""))  # type: ignore[union-attr]
+            self.failure = _name_signal(job)
+
+    def _look_at_process(self, job: Job) -> None:
+        if job.process is None:
+            self.state = State.WAITING
+        else:
+            self.state = State.STARTING if self.run is None else State.TRAINING
 
     @property
     def run_name(self) -> str:
@@ -110,6 +112,18 @@ class Member:
         result = test.get(name) if isinstance(test, Mapping) else None
         mean = result.get("mean") if isinstance(result, Mapping) else None
         return float(mean) if isinstance(mean, int | float) and math.isfinite(mean) else None
+
+
+def _has_failed(job: Job | None) -> bool:
+    """Say whether a process ended by itself, by no signal, and not well."""
+    return job is not None and job.exit_code not in (None, 0, 130, 143) and job.exit_code > 0
+
+
+def _name_signal(job: Job | None) -> str:
+    """Say which signal ended a process that could not end by itself."""
+    if job is None or job.exit_code is None or job.exit_code >= 0:
+        return ""
+    return f"killed by {signal.Signals(-job.exit_code).name}"
 
 
 def list_members(group: RunGroup, record: Mapping[str, Any]) -> list[Member]:

@@ -105,7 +105,7 @@ class GroupView:
 
     def _describe(self, member: Member) -> str:
         view = member.view
-        if member.state is State.FAILED:
+        if member.failure:
             return member.failure
         if view is None or member.state in (State.WAITING, State.STARTING):
             return ""
@@ -138,7 +138,7 @@ class GroupView:
                 continue
             mean = member.test_mean("best")
             more = f", test {format_value(mean, precision=2)}" if mean is not None else ""
-            more = f": {member.failure}" if now is State.FAILED else more
+            more = f": {member.failure}" if member.failure else more
             self._say(f"seed {member.seed}: {now.value}{more}")
 
     def _say(self, text: str) -> None:
