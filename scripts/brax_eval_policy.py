@@ -20,7 +20,7 @@ def main() -> int:
 
     run, config = open_run(args.run, args.runs_dir)
     result = judge_run(run, config, load_policy, args)
-    half = result.confidence_half_width
+    half = result.confidence_half_width()
     interval = "" if half is None else f" ± {half:.2f} (95 % interval)"
     unfinished = f", {result.n_unfinished} unfinished" if result.n_unfinished else ""
     print(

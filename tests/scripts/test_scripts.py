@@ -36,6 +36,9 @@ def test_there_are_the_scripts_that_the_makefile_names():
             "benchmark_replay_training.py",
             "export_policy.py",
             "benchmark_gpu_training.py",
+            "brax_eval_policy.py",
+            "brax_train_policy.py",
+            "import_sb3.py",
         }
     for word in makefile.split():
         if word.startswith("scripts/"):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gym_envs.brax.registration import EPISODE_STEPS, NAMES, NAMESPACE
 from utils.config.option_parser import OptionParser, positive_number, whole_number
-from utils.errors import ConfigError
+from utils.errors import ConfigError, UserError
 
 _BACKENDS = ("generalized", "mjx", "positional", "spring")
 _count = whole_number(least=1)
@@ -32,7 +32,12 @@ def parse_train_args(argv: Sequence[str]) -> argparse.Namespace:
         epilog=f"environments: {', '.join(f'{NAMESPACE}/{name}' for name in NAMES)}",
     )
     option = parser.add_option
-    option("env", metavar="ENV", help="such as brax/inverted_pendulum; brax/ may be left out")
+    option(
+        "env",
+        nargs="?",
+        metavar="ENV",
+        help="such as brax/inverted_pendulum; brax/ may be left out",
+    )
     option("--timesteps", type=_count, default=1_000_000, metavar="N", help="default 1e6")
     option("--seed", type=whole_number(least=0), default=0, metavar="N", help="default 0")
     option(
@@ -64,6 +69,8 @@ def parse_train_args(argv: Sequence[str]) -> argparse.Namespace:
     )
     option("--runs-dir", type=Path, default=Path("runs"), metavar="DIR", help="folder of the runs")
     args = parser.parse_or_refuse(argv)
+    if args.env is None:
+        raise UserError(f"which environment? such as {NAMESPACE}/inverted_pendulum (see --help)")
     args.env = find_env(args.env)
     if args.gamma > 1.0:
         raise ConfigError(f"--gamma: a discount is at most 1, not {args.gamma:g}")

@@ -38,8 +38,8 @@ def parse_import_args(argv: Sequence[str]) -> argparse.Namespace:
             "  import_sb3.py car.zip --env CarRacing-v3 --set grayscale_obs=true"
         ),
     )
-    parser.add_argument("model", type=Path, help="the .zip that model.save() wrote")
-    parser.add_option("--env", required=True, metavar="ID", help="what it was trained in")
+    parser.add_argument("model", nargs="?", type=Path, help="the .zip that model.save() wrote")
+    parser.add_option("--env", metavar="ID", help="what it was trained in")
     parser.add_option(
         "--vecnormalize",
         metavar="FILE",
@@ -66,6 +66,13 @@ def parse_import_args(argv: Sequence[str]) -> argparse.Namespace:
         "--runs-dir", type=Path, default=Path("runs"), metavar="DIR", help="folder of the runs"
     )
     args = parser.parse_or_refuse(argv)
+    if args.model is None:
+        raise UserError("which model? import_sb3.py MODEL.zip --env ID (see import_sb3.py --help)")
+    if args.env is None:
+        raise UserError(
+            f"what was '{args.model}' trained in? its file does not say: --env ID, such as "
+            "--env CartPole-v1"
+        )
     args.vecnormalize = find_statistics(args.model, args.vecnormalize)
     return args
 
