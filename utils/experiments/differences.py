@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from utils.experiments.methods import Comparison, Method
-from utils.experiments.records import show_value
+from utils.config import load_config_json
+from utils.errors import ConfigError
+from utils.experiments.methods import Comparison
+from utils.experiments.records import Record, settings_of, show_value
 
 _IDENTITY = frozenset({"seed"})
 ABSENT = "(no such setting)"
@@ -24,21 +27,21 @@ class Difference:
 
 def differing_settings(comparison: Comparison) -> list[Difference]:
     """Return the settings in which methods differ, or runs of one method; seeds aside."""
-    keys = sorted(
-        {
-            key
-            for method in comparison.methods
-            for runs in method.runs.values()
-            for record in runs
-            for key in record.settings
-        }
-        - _IDENTITY
-    )
+    settings = {
+        record.run.path: _settings(record)
+        for method in comparison.methods
+        for runs in method.runs.values()
+        for record in runs
+    }
+    keys = sorted({key for of_run in settings.values() for key in of_run} - _IDENTITY)
     n_tasks = len(comparison.tasks)
     found = []
     for key in keys:
         of_tasks = {
-            task: [_value(method, task, key) for method in comparison.methods]
+            task: [
+                _value([settings[r.run.path] for r in method.runs[task]], key)
+                for method in comparison.methods
+            ]
             for task in comparison.tasks
         }
         # What differs from task to task alone belongs to the tasks, not to the methods.
@@ -54,11 +57,16 @@ def differing_settings(comparison: Comparison) -> list[Difference]:
     return found
 
 
-def _value(method: Method, task: str, key: str) -> str:
-    values = {
-        show_value(record.settings[key]) if key in record.settings else ABSENT
-        for record in method.runs[task]
-    }
+def _settings(record: Record) -> Mapping[str, Any]:
+    """Return all settings of a run, those too that came after it, at what it did without them."""
+    try:
+        return settings_of(load_config_json(record.run.config_path).to_dict())
+    except ConfigError:
+        return record.settings
+
+
+def _value(settings: Sequence[Mapping[str, Any]], key: str) -> str:
+    values = {show_value(of_run[key]) if key in of_run else ABSENT for of_run in settings}
     return values.pop() if len(values) == 1 else _VARIES
 
 

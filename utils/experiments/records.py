@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from utils.errors import StorageError
+from utils.config.migrations import migrate
+from utils.errors import ConfigError, StorageError
 from utils.loggers.jsonl import read_jsonl
 from utils.reports.summary import summarize_run
 from utils.run import Run, read_labels
@@ -63,7 +64,7 @@ class Record:
 
 def read_stored(run: Run) -> dict[str, Any]:
     """Return what the files of a run tell, as JSON values; a damaged file tells nothing."""
-    config = dict(read_json(run.config_path) or {})
+    config = _read_config(run)
     labels = read_labels(run.path)
     metrics = _metrics(run)
     config_id = str(config.get("config_id", "?"))
@@ -90,7 +91,7 @@ def read_stored(run: Run) -> dict[str, Any]:
     returns = spec.get("returns") if isinstance(spec.get("returns"), dict) else {}
     return {
         "columns": columns,
-        "settings": flatten({k: v for k, v in config.items() if k not in _NO_SETTINGS}),
+        "settings": settings_of(config),
         "metrics": metrics,
         "status": dict(read_json(run.status_path) or {}),
         "solved_at": spec.get("solved_threshold"),
@@ -112,6 +113,11 @@ def as_record(run: Run, stored: Mapping[str, Any]) -> Record:
     )
 
 
+def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a saved config by dotted keys, without what only names them."""
+    return flatten({key: value for key, value in config.items() if key not in _NO_SETTINGS})
+
+
 def flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return nested settings by dotted keys; schedules, which are mappings too, stay whole."""
     flat: dict[str, Any] = {}
@@ -130,6 +136,15 @@ def show_value(value: Any) -> str:
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return ",".join(value)
     return json.dumps(value, separators=(",", ":"))
+
+
+def _read_config(run: Run) -> dict[str, Any]:
+    """Return the config in the present form; as it is where it is of no program of ours."""
+    config = dict(read_json(run.config_path) or {})
+    try:
+        return migrate(config, source=run.path.name)
+    except ConfigError:
+        return config
 
 
 def _metrics(run: Run) -> dict[str, Any]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from utils.config import config_from_dict
+from utils.errors import ConfigError
+
 _FACTS = (
     ("python", "python"),
     ("device", "device"),
@@ -46,8 +49,8 @@ def explain(
 def _config_reasons(
     sessions: Sequence[Mapping[str, Any]], config: Mapping[str, Any], results: Mapping[str, Any]
 ) -> list[str]:
-    trained = sessions[-1].get("config") if sessions else None
-    if isinstance(trained, Mapping):
+    trained = _config_of(sessions[-1]) if sessions else None
+    if trained is not None:
         return [
             f"config.json was changed after the training: {key} was {old}, is {new}"
             for key, old, new in changed_settings(trained, config)
@@ -58,6 +61,17 @@ def _config_reasons(
         for key in ("seed", "config_id")
         if key in results and results[key] != config.get(key)
     ]
+
+
+def _config_of(session: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the config that a process trained with, in the present form."""
+    config = session.get("config")
+    if not isinstance(config, Mapping):
+        return None
+    try:
+        return config_from_dict(config, source="environment.json").to_dict()
+    except ConfigError:
+        return config
 
 
 def changed_settings(
@@ -115,8 +129,8 @@ def _past_reasons(sessions: Sequence[Mapping[str, Any]]) -> list[str]:
     if len(sessions) < 2:
         return []
     found = [f"{len(sessions)} processes trained the run one after the other (it was resumed)"]
-    first, last = sessions[0].get("config"), sessions[-1].get("config")
-    if isinstance(first, Mapping) and isinstance(last, Mapping):
+    first, last = _config_of(sessions[0]), _config_of(sessions[-1])
+    if first is not None and last is not None:
         found += [
             f"the run was resumed with other settings: {key} was {old} at first, {new} in the end"
             for key, old, new in changed_settings(first, last)

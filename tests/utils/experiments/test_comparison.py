@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.finished_runs import finished_run, seeds
+from tests.helpers.played_runs import make_config
 from utils.errors import UserError
 from utils.experiments.bands import bands_by_task, overall_bands
 from utils.experiments.cache import read_records
@@ -13,6 +14,7 @@ from utils.experiments.differences import differing_settings
 from utils.experiments.methods import Scale, compare_methods
 from utils.experiments.statistics import improvements, summarize_methods
 from utils.reports.curves import Curve
+from utils.storage import write_json
 
 KEY = "val/roll/ep_rew_mean"
 
@@ -182,3 +184,19 @@ def test_the_text_tells_everything(tmp_path):
     assert line.split() == ["gamma", "0.99", "0.9"]
     with pytest.raises(UserError, match="has a curve of 'nothing'"):
         bands_by_task(comparison, "nothing")
+
+
+def test_a_setting_that_came_after_a_run_does_not_tell_it_apart(tmp_path):
+    new = make_config().to_dict()
+    old = {"schema_version": 1} | {
+        k: v for k, v in new.items() if k not in ("schema_version", "reward_scale")
+    }
+    for config in (new, old):
+        run = finished_run(tmp_path, variant="x")
+        write_json(run.config_path, config)
+    comparison = compared(tmp_path, by="id")
+    assert len(comparison.methods) == 2
+    assert differing_settings(comparison) == []
+    write_json(run.config_path, old | {"reward_scale": 0.5})
+    (difference,) = differing_settings(compared(tmp_path, by="id"))
+    assert (difference.key, set(difference.values)) == ("reward_scale", {"1.0", "0.5"})

@@ -1,5 +1,6 @@
 import copy
 
+from tests.helpers.played_runs import make_config
 from utils.verification.reasons import changed_settings, explain
 
 CONFIG = {"schema_version": 2, "seed": 0, "gamma": 0.9, "policy_kwargs": {"hidden_dims": [64]}}
@@ -87,3 +88,13 @@ def test_the_past_of_a_resumed_run():
 
 def test_settings_that_only_one_has():
     assert changed_settings({"a": 1}, {"b": None}) == [("a", 1, "-"), ("b", "-", None)]
+
+
+def test_a_config_that_an_older_program_recorded_is_no_changed_one():
+    now = make_config().to_dict()
+    then = {"schema_version": 1} | {
+        k: v for k, v in now.items() if k not in ("schema_version", "exploration")
+    }
+    assert explained(facts(config=then), facts(), now) == []
+    (reason,) = explained(facts(config=then | {"n_steps": 16}), facts(), now)
+    assert reason == "config.json was changed after the training: n_steps was 16, is 8"
