@@ -11,8 +11,6 @@ from typing import Any
 
 from utils.config.migrations import migrate
 from utils.errors import ConfigError, StorageError
-from utils.loggers.jsonl import read_jsonl
-from utils.reports.summary import summarize_run
 from utils.run import Run, read_labels
 from utils.run.labels import LABELS_NAME
 from utils.run.status import interpret
@@ -148,6 +146,10 @@ def _read_config(run: Run) -> dict[str, Any]:
 
 
 def _metrics(run: Run) -> dict[str, Any]:
+    # With their packages these load NumPy, which `--help` has no need of.
+    from utils.loggers.jsonl import read_jsonl
+    from utils.reports.summary import summarize_run
+
     try:
         summary: dict[str, Any] = dict(summarize_run(run))
         rows = read_jsonl(run.metrics_jsonl)
