@@ -225,6 +225,8 @@ def _with_numbers(row: Mapping[str, Any]) -> dict[str, Any]:
 @contextlib.contextmanager
 def _place(folder: Path | None) -> Iterator[Path]:
     if folder is not None:
+        if folder.exists() and any(folder.iterdir()):
+            raise UserError(f"--keep {folder}: the folder is not empty")
         yield folder
         return
     with tempfile.TemporaryDirectory(prefix="verify-") as name:

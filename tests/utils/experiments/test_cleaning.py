@@ -77,7 +77,7 @@ def test_it_asks_first(tmp_path, monkeypatch, capsys):
     with pytest.raises(UserError, match="give --yes"):  # nobody is there
         clean.main(words)
     assert clean.main([*words, "--dry-run"]) == 0
-    assert "to clean: 1 runs" in capsys.readouterr().out
+    assert "to clean: 1 run, 0.0 MB" in capsys.readouterr().out
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("builtins.input", lambda question: "n")
     assert clean.main(words) == 0

@@ -62,18 +62,19 @@ def _archive(given: argparse.Namespace) -> int:
     runs = [record.run for record in find_records(given.runs_dir, given.filters)]
     if given.out.exists():
         raise UserError(f"'{given.out}' is there already; choose another name or remove it")
-    question = f"archive {len(runs)} runs and remove their folders?"
+    what = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
+    question = f"archive {what} and remove their folders?"
     if given.remove and not given.yes and not is_confirmed(question):
         print("nothing was done")
         return 0
     n_files = write_archive(given.out, runs)
     size = given.out.stat().st_size / 1e6
-    print(f"{len(runs)} runs, {n_files} files, {size:,.1f} MB written to {given.out}")
+    print(f"{what}, {n_files} files, {size:,.1f} MB written to {given.out}")
     if given.remove:
         read_index(given.out)
         for run in runs:
             shutil.rmtree(run.path)
-        print(f"removed the folders of {len(runs)} runs")
+        print(f"removed the folders of {what}")
     return 0
 
 

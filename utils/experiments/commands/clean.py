@@ -57,7 +57,7 @@ def main(argv: Sequence[str]) -> int:
     print(_describe(plans, metric))
     if not to_clean or given.dry_run:
         return 0
-    question = f"remove {_megabytes(to_clean)} of {len(to_clean)} runs?"
+    question = f"remove {_megabytes(to_clean)} of {_count(to_clean)}?"
     if not given.yes and not is_confirmed(question):
         print("nothing was removed")
         return 0
@@ -73,7 +73,7 @@ def _clean(plans: Sequence[Cleaning]) -> int:
             problems.append(str(error))
         else:
             done.append(plan)
-    print(f"removed {_megabytes(done)} of {len(done)} runs")
+    print(f"removed {_megabytes(done)} of {_count(done)}")
     for problem in problems:
         print(f"note: left as it is: {problem}", file=sys.stderr)
     return 0
@@ -99,10 +99,14 @@ def _describe(plans: Sequence[Cleaning], metric: str) -> str:
     lines = [f"kept whole: {kept}"]
     if rows:
         table = format_table(("run", "status", metric, "MB", "what goes"), rows)
-        lines = [table, "", f"to clean: {len(rows)} runs, {_megabytes(plans)}", *lines]
+        lines = [table, "", f"to clean: {_count(rows)}, {_megabytes(plans)}", *lines]
     else:
         lines.append("nothing to clean")
     return "\n".join(lines)
+
+
+def _count(items: Sequence[object]) -> str:
+    return "1 run" if len(items) == 1 else f"{len(items)} runs"
 
 
 def _megabytes(plans: Sequence[Cleaning]) -> str:
