@@ -176,6 +176,18 @@ class BaseAgent(LightningModule):
         """Say in a few lines what a person should know of the learning before it begins."""
         return []
 
+    def networks_by_name(self) -> dict[str, torch.nn.Module]:
+        """Return everything that learns or follows what learns, as people call it."""
+        return {"policy": self.policy}
+
+    def all_optimizers(self) -> list[torch.optim.Optimizer]:
+        """Return the optimisers of the run."""
+        return []
+
+    def phases(self) -> list[tuple[Any, str, str]]:
+        """Return what a profile measures: an object, its method, and what people call it."""
+        return [(self.policy, "act", "policy")]
+
     @property
     def end_reason(self) -> str | None:
         """Say why training is through; None while the config asks for more."""

@@ -25,6 +25,7 @@ def why_not_captured(agent: ReplayAgent) -> str | None:
     """Say what keeps an agent's updates from being captured; None if nothing does."""
     config = agent.config
     reasons = {
+        "debug is set": config.debug,
         f"device is {agent.compute_device.type}": agent.compute_device.type != "cuda",
         "observations are normalised by running moments": agent.policy.normalizer.learns,
         f"optimizer is {config.optimizer}": config.optimizer not in CAPTURABLE_OPTIMIZERS,

@@ -20,6 +20,7 @@ def why_not_captured(agent: SequenceAgent) -> str | None:
     """Say what keeps an agent's updates from being captured; None if nothing does."""
     config = agent.config
     reasons = {
+        "debug is set": config.debug,
         f"device is {agent.compute_device.type}": agent.compute_device.type != "cuda",
         "frames are stacked": config.frame_stack > 1,
         "replay is prioritised": agent.source.buffer.priorities is not None,

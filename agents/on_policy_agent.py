@@ -103,6 +103,23 @@ class OnPolicyAgent(BaseAgent):
             kwargs=self.config.optimizer_kwargs,
         )
 
+    @override
+    def all_optimizers(self) -> list[torch.optim.Optimizer]:
+        return [self.optimizer]
+
+    @override
+    def phases(self) -> list[tuple[Any, str, str]]:
+        stepper = self.rollout_source.collector.stepper
+        return [
+            *super().phases(),
+            (self, "collect_rollout", "collect"),
+            (stepper, "send", "environment"),
+            (stepper, "receive", "environment"),
+            (self, "compute_targets", "targets"),
+            (self, "update_from", "update"),
+            (self, "write_gradients", "forward and backward"),
+        ]
+
     # -- one epoch ------------------------------------------------------------------------------
 
     @override

@@ -103,6 +103,23 @@ class ReplayAgent(BaseAgent):
     def before_updates(self) -> None:
         """Do what is due between collecting and the updates of a round."""
 
+    @override
+    def networks_by_name(self) -> dict[str, nn.Module]:
+        return super().networks_by_name() | self.networks
+
+    @override
+    def all_optimizers(self) -> list[torch.optim.Optimizer]:
+        return list(self.optimizers.values())
+
+    @override
+    def phases(self) -> list[tuple[Any, str, str]]:
+        return [
+            *super().phases(),
+            (self.source, "collect", "collect"),
+            (self, "run_round", "update"),
+            (self, "learn", "forward, backward and steps"),
+        ]
+
     # -- one epoch ------------------------------------------------------------------------------
 
     @override

@@ -82,3 +82,14 @@ def describe_evaluation(result: EvaluationResult) -> str:
 def run_reference(run: Run) -> str:
     """Return what a person types to name the run: its id in `runs/`, its path elsewhere."""
     return run.id if str(run.path.parent) == "runs" else shlex.quote(str(run.path))
+
+
+def describe_debug(run: Run) -> str:
+    """Return the profile of a run with `debug`, and where the rest of what it found is."""
+    folder = run.path / "debug"
+    table = (folder / "profile.txt").read_text(encoding="utf-8").rstrip()
+    return (
+        f"{table}\n"
+        f"  trace       {folder / 'trace.json'} (opens in ui.perfetto.dev)\n"
+        f"  statistics  {folder / 'statistics.jsonl'} (weights, gradients, activations by epoch)"
+    )

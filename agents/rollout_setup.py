@@ -60,15 +60,19 @@ def build_step_collector(
     device: torch.device,
     record: TransitionRecord | None = None,
     is_shared: bool = False,
+    is_plain: bool = False,
 ) -> tuple[Collector, str]:
     """Build the fastest collector of rollouts of a fixed number of steps; see `build_collector`.
 
-    `is_shared` says that other processes collect the rollout's other environments.
+    `is_shared` says that other processes collect the rollout's other environments, `is_plain` that
+    every step is to be looked at.
 
     Returns:
         The collector, and what collects and why nothing faster does, in a few words.
     """
     reason = why_not_collected(env, policy, normalizes_reward=config.normalize_reward)
+    if is_plain:
+        reason = "debug is set"
     if record is not None:
         reason = reason or "exploration reads what every step led to"
     seed = derive_seed(config.seed, "policy")
@@ -77,7 +81,7 @@ def build_step_collector(
     if reason is None:
         collector = CompiledCollector(env, policy, device=device, generator=generator, seed=seed)
         return collector, "compiled rollouts"
-    if device.type == "cuda" and record is None and not is_shared:
+    if device.type == "cuda" and record is None and not (is_shared or is_plain):
         halves = why_not_alternating(env, policy, normalizes_reward=config.normalize_reward)
         if halves is None:
             collector = AlternatingCollector(env, policy, device=device, generator=generator)

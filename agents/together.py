@@ -125,7 +125,7 @@ def _train(plan: TrainingPlan, team: Team) -> None:
 
     config = resolve_machine(plan.config, plan)
     torch.set_num_threads(config.torch_threads)
-    torch.autograd.set_detect_anomaly(plan.is_debug)
+    torch.autograd.set_detect_anomaly(config.debug)
     agent, state = build_for_plan(config, plan, team)
     try:
         agent.warm_up()

@@ -20,13 +20,13 @@ from agents.base_agent import BaseAgent
 from agents.final_test import judge_policies, results_record
 from agents.interrupts import RunInterruptedError, StopSignals
 from agents.loading import load_policy_state
-from agents.result_text import describe_result, describe_start, run_reference
+from agents.result_text import describe_debug, describe_result, describe_start, run_reference
 from trainer_callbacks.build import build_callbacks, build_console
 from trainer_callbacks.run_control import HELP
 from utils.checkpoints import load_acting_state
 from utils.config import Config, PPOConfig
 from utils.environment import resolve_reward_threshold, solved_threshold
-from utils.errors import CheckpointError, ConfigError, StorageError, UserError
+from utils.errors import CheckpointError, ConfigError, DivergedError, StorageError, UserError
 from utils.keyboard import Keyboard, has_keyboard
 from utils.lazy_imports import collector_paused
 from utils.loggers import TOLD_BY_THE_END, ConsoleWriter
@@ -74,7 +74,7 @@ def train(
 def _train(plan: TrainingPlan, team: Team | None = None) -> int:
     config = resolve_machine(plan.config, plan)
     torch.set_num_threads(config.torch_threads)
-    torch.autograd.set_detect_anomaly(plan.is_debug)
+    torch.autograd.set_detect_anomaly(config.debug)
     if plan.resumed_run is None:
         return _begin_run(config, plan, team)
     with RunLock(plan.resumed_run.path):
@@ -315,6 +315,10 @@ class _Session:
             ranks = None if agent.team is None else agent.team.ranks
             build_trainer(device=config.device, callbacks=callbacks, ranks=ranks).fit(agent)
         except RuntimeError as error:
+            if config.debug and "returned nan values" in str(error):
+                raise DivergedError(
+                    f"debug: {error} The warning above shows the line of the forward pass"
+                ) from None
             # Lightning waits for the other processes too, and its words say nothing of why.
             told = None if agent.team is None else agent.team.failure_of_another()
             if told is None:
@@ -338,6 +342,8 @@ class _Session:
             process_seconds=time.perf_counter() - self.started,
         )
         write_json(self.run.results_path, record)
+        if agent.config.debug:
+            _say(describe_debug(self.run))
         _say(describe_result(self.run, agent, self.results, training_seconds=training_seconds))
 
     def _training_seconds(self) -> float:

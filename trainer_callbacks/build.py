@@ -7,6 +7,7 @@ from typing import Any
 
 from lightning.pytorch import Callback
 
+from trainer_callbacks.debug_probe import DebugProbe
 from trainer_callbacks.dispatch_metrics import DispatchMetrics
 from trainer_callbacks.early_stopping import EarlyStopping
 from trainer_callbacks.hyperparameter_scheduler import HyperparameterScheduler
@@ -82,7 +83,9 @@ def build_callbacks(
     trackers = build_trackers(config, run, first_timestep=first_timestep)
     writers += trackers
     checkpoint = ModelCheckpoint()
+    probe = [DebugProbe(run.path)] if config.debug else []
     callbacks = [
+        *probe,
         HyperparameterScheduler(),
         WarmupEval(reward_threshold=reward_threshold),
         RunControl(checkpoint, keyboard=keyboard, tell=tell),

@@ -153,6 +153,7 @@ def why_not_compiled(policy: QNetwork, config: Any) -> str | None:
     unknown = sorted(key for key, value in kwargs.items() if key not in known and value)
     is_vector = isinstance(space, gym.spaces.Box) and space.dtype in (np.float32, np.float64)
     reasons = {
+        "debug is set": config.debug,
         f"device is {config.device}": config.device != "cpu",
         "noisy is set": policy.is_noisy,
         "dueling is set": policy.value is not None,

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 def why_no_loop(agent: PPOAgent) -> str | None:
     """Say what keeps an agent from every loop on the device; None if nothing does."""
+    if agent.config.debug:
+        return "debug is set"
     if agent.config.normalize_reward:
         return "normalize_reward is set"
     if agent.config.exploration.kind != "none":

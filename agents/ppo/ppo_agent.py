@@ -91,6 +91,7 @@ class PPOAgent(OnPolicyAgent):
             device=self.compute_device,
             record=None if self.exploration is None else self.exploration.record,
             is_shared=self.team is not None,
+            is_plain=config.debug,
         )
         how_updated = self._choose_update()
         if self.train_env.vectorization_name != "torch":  # there it says why no loop does it all
@@ -128,6 +129,9 @@ class PPOAgent(OnPolicyAgent):
 
     def _choose_update(self) -> str:
         """Find the fastest way; say what carries out updates and why, in a few words."""
+        if self.config.debug:
+            self.policy.has_analytic_backward = False  # modules are looked at as they are called
+            return "updates by torch (debug is set)"
         if self.team is not None:
             return f"updates by torch (each of {self.team.size} processes has a part)"
         if self.compute_device.type == "cuda":

@@ -187,6 +187,7 @@ def why_not_compiled(policy: Any, config: Any) -> str | None:
     unknown = sorted(key for key, value in options.items() if key not in known and value)
     is_vector = isinstance(space, gym.spaces.Box) and space.dtype in (np.float32, np.float64)
     reasons = {
+        "debug is set": config.debug,
         f"device is {config.device}": config.device != "cpu",
         "actions are choices": not isinstance(policy, SquashedNormalActor),
         "observations are not one vector of floats": not is_vector,

@@ -206,7 +206,7 @@ def _build_parser() -> OptionParser:
     parser.add_option(
         "--debug",
         action="store_true",
-        help="one environment in this process, and checks that cost time",
+        help="one environment in this process, checks with names and a profile",
     )
     parser.add_option(
         "--wandb-sweep", action="store_true", help="take settings from a W&B sweep agent"
@@ -329,6 +329,8 @@ def _read_overrides(
             overrides.append(parse_override(text))
         except ConfigError as error:
             problems.append(str(error))
+    if given.debug:
+        overrides.append(Override(("debug",), True, "--debug"))
     for key in ("max_timesteps", "seed", "devices", "num_nodes"):
         value = getattr(given, key)
         if value is not None:

@@ -276,6 +276,14 @@ class Config(BaseModel):
         description="Machines, each with `devices` processes that torchrun or srun has started.",
     )
 
+    debug: Flag = Field(
+        default=False,
+        description=(
+            "Check every tensor of the networks, keep statistics of them and profile the loop, "
+            "without compiled or captured paths; takes several times as long."
+        ),
+    )
+
     # Logging
     tensorboard: Flag = Field(default=False, description="Write TensorBoard files too.")
     trackio: Flag = Field(default=False, description="Write to trackio, a local dashboard, too.")
