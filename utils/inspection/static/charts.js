@@ -31,7 +31,7 @@ function indexAt(xs, position) {
  * lines: [{ name, values, xs?, colour, dash?, band?, isFaint? }], xs are 0, 1, 2, ... where left
  *   out; faint lines stand behind the others and have no value in the heading.
  * options: title, hint, domain [x0, x1], range [y0, y1] (else of the values), mark (an x),
- *   marks [{ x, name }], onPick(x), follows (the cursor is where the pointer is), height.
+ *   marks [{ x, name }], isWhole (x are whole numbers), onPick(x), follows (the cursor is where the pointer is), height.
  */
 export class LineChart {
   constructor(parent, lines, options) {
@@ -164,6 +164,7 @@ export class LineChart {
     g.textBaseline = "alphabetic";
     g.textAlign = "center";
     for (const x of ticks(x0, x1, Math.max(2, Math.floor(width / 110)))) {
+      if (this.options.isWhole && !Number.isInteger(x)) continue;
       const label = formatTick(x);
       const half = g.measureText(label).width / 2;
       g.fillText(label, Math.min(this.toX(x), width - half - 1), height - 4);

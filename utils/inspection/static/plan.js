@@ -146,7 +146,7 @@ export class PlanPanel {
     this.drawOverview();
     this.drawTable();
     this.drawSequences();
-    this.update(this.step, true);
+    this.place();
   }
 
   add(parent, title, lines, options) {
@@ -168,7 +168,7 @@ export class PlanPanel {
     const hint = "Worth of the candidates that each iteration drew; the band holds the middle half";
     const domain = [n > 1 ? 1 : 0.5, n > 1 ? n : 1.5];
     const pick = (x) => this.choose(Math.round(x) - 1, this.rank);
-    const options = { hint, domain, mark: this.stage + 1, onPick: pick };
+    const options = { hint, domain, isWhole: true, mark: this.stage + 1, onPick: pick };
     this.add(this.overview, "Worth, by iteration", lines, options).isByIteration = true;
     this.names.slice(0, MOST_DIMENSIONS).forEach((name, a) => {
       const values = Float32Array.from({ length: n }, (_, i) => plan.std.at(i, a));
@@ -236,7 +236,7 @@ export class PlanPanel {
     const width = this.names.length;
     const { horizon, step } = plan;
     const domain = [Math.max(0, step - BEFORE), step + Math.max(1, horizon - 1)];
-    const options = { domain, mark: step, onPick: (x) => this.seek(x), height: 150 };
+    const options = { domain, isWhole: true, mark: step, onPick: (x) => this.seek(x), height: 150 };
     this.names.slice(0, MOST_DIMENSIONS).forEach((name, a) => {
       const at = (part, row) => this.spread((h) => part.at(row, h * width + a), horizon);
       const around = (sign) =>
@@ -262,13 +262,23 @@ export class PlanPanel {
     ], { ...options, hint: "What the model expects of the plan beside what was paid; both in the learner's units" });
   }
 
+  /** The step that is asked for: in the last state nothing is planned. */
+  get from() {
+    return Math.min(this.step, this.episode.length - 1);
+  }
+
+  /** Put the cursor of the charts where that of the player is. */
+  place() {
+    const label = `${this.verb} at step ${this.from}`;
+    if (this.button.textContent !== label) this.button.textContent = label;
+    for (const chart of this.charts) chart.setCursor(chart.isByIteration ? this.stage + 1 : this.step);
+  }
+
   /** Follow the cursor of the player. */
   update(step, isMoving) {
     this.step = step;
-    const from = Math.min(step, this.episode.length - 1);
-    const label = `${this.verb} at step ${from}`;
-    if (this.button.textContent !== label) this.button.textContent = label;
-    for (const chart of this.charts) chart.setCursor(chart.isByIteration ? this.stage + 1 : step);
+    this.place();
+    const { from } = this;
     clearTimeout(this.timer);
     if (!memory.follows || isMoving || (this.plan && this.plan.step === from)) return;
     this.timer = setTimeout(() => !this.isGone && this.begin(from), FOLLOW_MS);
