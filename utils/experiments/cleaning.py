@@ -13,25 +13,12 @@ from pathlib import Path
 from utils.errors import ConfigError
 from utils.experiments.records import Record
 from utils.run import Run, read_labels
-from utils.run.labels import KEEP_TAG, LABELS_NAME
+from utils.run.labels import KEEP_TAG
 from utils.run.lock import RunLock
 
-KEPT_FILES = frozenset(
-    {
-        "config.json",
-        "status.json",
-        "environment.json",
-        "results.json",
-        "metrics.jsonl",
-        "alerts.jsonl",
-        "report.md",
-        "curves.png",
-        "run.log",
-        LABELS_NAME,
-    }
-)
-"""What stays of a cleaned run, beside configs of older programs: enough to compare, to draw and to
-train it again."""
+REMOVED = ("checkpoints", "debug", "inspection", "tensorboard", "videos")
+"""What goes of a cleaned run. All else stays: what compares it, draws it and trains it again, what
+somebody has exported or published, and files of others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +79,7 @@ def clean_run(run: Run, paths: Sequence[Path]) -> None:
 
 def removable(folder: Path) -> list[Path]:
     """Return what is removed from a run's folder when it is cleaned."""
-    return sorted(
-        path
-        for path in folder.iterdir()
-        if path.name not in KEPT_FILES
-        and path.name != ".lock"
-        and not path.name.startswith("config.version_")
-    )
+    return [folder / name for name in REMOVED if (folder / name).exists()]
 
 
 def _best(records: Sequence[Record], n: int, metric: str) -> list[Record]:

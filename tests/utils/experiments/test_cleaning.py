@@ -40,18 +40,22 @@ def test_what_goes_and_what_stays(tmp_path):
     run = finished_run(tmp_path, labels=Labels(note="n"))
     (run.path / "videos").mkdir()
     (run.path / "videos" / "epoch=01.mp4").write_bytes(b"film" * 100)
-    for name in ("metrics.csv", "config.version_1.json", "report.md"):
+    for name in ("metrics.csv", "config.version_1.json", "report.md", "mine.txt"):
         (run.path / name).write_text("x")
+    (run.path / "exports").mkdir()
     plan = plans(tmp_path, keep_best=0, keep_recent=0)[0]
-    assert [path.name for path in plan.paths] == ["checkpoints", "metrics.csv", "videos"]
-    assert plan.n_bytes == 7000 + 400 + 1
+    assert [path.name for path in plan.paths] == ["checkpoints", "videos"]
+    assert plan.n_bytes == 7000 + 400
     before = read_records(tmp_path)
     clean_run(run, plan.paths)
     assert sorted(path.name for path in run.path.iterdir()) == [
         "config.json",
         "config.version_1.json",
+        "exports",
         "labels.json",
+        "metrics.csv",
         "metrics.jsonl",
+        "mine.txt",
         "report.md",
         "results.json",
         "status.json",

@@ -22,10 +22,10 @@ examples:
   experiments.py clean --dry-run                    what would go
   experiments.py clean env=CartPole-v1 --keep-best 3 --keep-recent 10
 
-Of a cleaned run config, metrics, results, report, labels and machine stay: it can be listed,
-compared, drawn, verified and trained again, not played or resumed. Runs that are being trained and
-runs with the tag `keep` are never cleaned; one whose status is interrupted or died loses the
-checkpoint that it could be resumed from, and the list says so."""
+Checkpoints, films, recordings, TensorBoard files and traces go; all else stays: the run can be
+listed, compared, drawn and trained again, not played or resumed. Runs that are being trained and
+runs with the tag `keep` are never cleaned. An interrupted one loses what it could be resumed from:
+look at the column `status`."""
 
 
 def main(argv: Sequence[str]) -> int:
