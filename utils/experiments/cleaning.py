@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 import shutil
@@ -73,8 +72,6 @@ def clean_run(run: Run, paths: Sequence[Path]) -> None:
                 shutil.rmtree(path)
             else:
                 path.unlink(missing_ok=True)
-    with contextlib.suppress(OSError):
-        (run.path / ".lock").unlink()
 
 
 def removable(folder: Path) -> list[Path]:

@@ -12,7 +12,7 @@ import numpy as np
 from utils.experiments.curves import Band, has_interval
 from utils.experiments.methods import Comparison
 from utils.experiments.statistics import Improvement, MethodScores
-from utils.statistics import performance_profile
+from utils.statistics import Interval, performance_profile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ _DASHES = ("-", "--", "-.", ":")
 _INK, _FAINT = "#222222", "#d9dce1"
 _PANEL_INCHES = (3.3, 2.4)
 _MOST_COLUMNS = 3
-_STYLE = {
+_STYLE: dict[str, Any] = {
     "font.size": 8.0,
     "axes.titlesize": 8.5,
     "axes.labelsize": 8.0,
@@ -177,13 +177,13 @@ def _draw_band(axes: Axes, band: Band, label: str, *, index: int) -> None:
     axes.plot(band.timesteps, band.value, color=colour, ls=dash, lw=1.4, label=label)
 
 
-def _interval(item: MethodScores, title: str) -> tuple[float, float, float]:
+def _interval(item: MethodScores, title: str) -> Interval:
     if title == "Interquartile mean":
-        return tuple(item.iqm)
+        return item.iqm
     if title == "Optimality gap":
         assert item.gap is not None
-        return tuple(item.gap)
-    return tuple(item.mean)
+        return item.gap
+    return item.mean
 
 
 def _count_timesteps(axes: Axes) -> None:

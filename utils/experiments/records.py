@@ -45,8 +45,6 @@ class Record:
     """The summary of the run, and the last value of every metric."""
     solved_at: float | None
     """Mean return at which the task counts as solved, if the config tells."""
-    return_range: tuple[float | None, float | None]
-    """Bounds of the return, if the config tells."""
 
     def value(self, key: str) -> Any:
         """Return a column, a setting or a metric; None where the run has none of that name."""
@@ -66,7 +64,7 @@ def read_stored(run: Run) -> dict[str, Any]:
     labels = read_labels(run.path)
     metrics = _metrics(run)
     config_id = str(config.get("config_id", "?"))
-    spec = config.get("spec") if isinstance(config.get("spec"), dict) else {}
+    spec = _mapping(config.get("spec"))
     columns = {
         "id": run.path.name,
         "config": config_id,
@@ -86,14 +84,12 @@ def read_stored(run: Run) -> dict[str, Any]:
         "last": metrics.get("test/last/ep_rew_mean"),
         "alerts": metrics.get("train/total/alerts", 0),
     }
-    returns = spec.get("returns") if isinstance(spec.get("returns"), dict) else {}
     return {
         "columns": columns,
         "settings": settings_of(config),
         "metrics": metrics,
         "status": dict(read_json(run.status_path) or {}),
         "solved_at": spec.get("solved_threshold"),
-        "return_range": returns.get("range") or [None, None],
     }
 
 
@@ -107,7 +103,6 @@ def as_record(run: Run, stored: Mapping[str, Any]) -> Record:
         settings=stored["settings"],
         metrics=stored["metrics"],
         solved_at=stored["solved_at"],
-        return_range=tuple(stored["return_range"]),
     )
 
 
@@ -143,6 +138,10 @@ def _read_config(run: Run) -> dict[str, Any]:
         return migrate(config, source=run.path.name)
     except ConfigError:
         return config
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _metrics(run: Run) -> dict[str, Any]:

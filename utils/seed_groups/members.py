@@ -151,7 +151,7 @@ class RunFinder:
             self._seen.add(name)
             seed = config.get("seed")
             if read_labels(folder).group == self._group.id and seed in by_seed:
-                member = by_seed[seed]  # type: ignore[index]
+                member = by_seed[seed]
                 member.run, member.view = Run(folder), None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import shlex
 import sys
@@ -14,7 +13,7 @@ from utils.config.cli import TrainArgs
 from utils.errors import ConfigError, RunFailedError, UserError
 from utils.jobs import JobPool, usable_cores
 from utils.run import RunGroup
-from utils.run.lock import LOCK_NAME, RunLock
+from utils.run.lock import RunLock
 from utils.run.plan import plan_training, resumed_group
 from utils.seed_groups.members import Member, State, list_members
 from utils.seed_groups.report import tell_result
@@ -110,8 +109,6 @@ def _conclude(group: RunGroup, members: list[Member], *, is_interrupted: bool) -
     if left:
         seeds = ", ".join(str(member.seed) for member in left)
         raise RunFailedError(f"stopped before their end: seeds {seeds}; {way_back}")
-    with contextlib.suppress(OSError):
-        (group.path / LOCK_NAME).unlink()
     return 0
 
 

@@ -144,7 +144,8 @@ def _judge(
     stored: _Stored, watch: _Watch, again: Run, *, config: Mapping[str, Any], tolerance: float
 ) -> Verdict:
     states: list[str] = []
-    epoch, n_numbers, tests, n_tests = None, 0, [], 0
+    epoch, n_numbers, n_tests = None, 0, 0
+    tests: list[str] = []
     is_short = watch.difference is None and watch.n_rows < len(stored.rows)
     is_long = stored.is_whole and watch.n_extra > 0
     if watch.difference is None and not is_short and stored.state is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from utils.errors import ConfigError
@@ -108,7 +108,7 @@ def _machine(run: Run) -> str:
     return "machine\n" + _lines({key: value for key, value in shown.items() if value is not None})
 
 
-def _lines(values: dict[str, object]) -> str:
+def _lines(values: Mapping[str, object]) -> str:
     width = max(map(len, values), default=0)
     return "\n".join(f"  {key:{width}}  {_text(value)}" for key, value in values.items())
 
