@@ -8,14 +8,14 @@ import gymnasium as gym
 import numpy as np
 from typing_extensions import override
 
-STEP_LENGTH = 0.15
+STEP_LENGTH = 0.2
 """How far an action of length 1 moves the point."""
 RADIUS = 0.35
 """Of the disk."""
 FINISH = 1.0
 """Height of the line to cross."""
 _WALL = 1.5
-_DISTANCE = 0.58
+_DISTANCE = 0.61
 """How far below the disk's middle the point begins: one step straight on, and it is too late."""
 _START_WIDTH = 0.01
 """How far to the left or the right of the disk's middle the point begins, at most."""
@@ -34,7 +34,7 @@ class ObstacleEnv(gym.Env):
 
     Observation: Box (4,) float32, x and y of the point, then of the disk's middle. With `pixels` a
         picture (64, 64, 3) uint8.
-    Action: Box (2,) float32, the step in x and y; 1 moves the point by 0.15. A step longer than
+    Action: Box (2,) float32, the step in x and y; 1 moves the point by 0.2. A step longer than
         that is shortened.
     Reward: 1 for crossing the line, 0 otherwise. The episode terminates there and at the disk.
 
@@ -92,7 +92,7 @@ class ObstacleEnv(gym.Env):
         self._position[1] = max(self._position[1], -_WALL)
         if before[1] < self._disk[1] <= self._position[1]:
             self._side = self._position[0] - self._disk[0]
-        is_hit = bool(np.linalg.norm(self._position - self._disk) <= RADIUS)
+        is_hit = _nearest(before, self._position, self._disk) <= RADIUS
         is_there = not is_hit and bool(self._position[1] >= FINISH)
         told = {"is_success": float(is_there)}
         if is_there:
@@ -122,3 +122,10 @@ class ObstacleEnv(gym.Env):
         ):
             frame[(x - centre[0]) ** 2 + (y - centre[1]) ** 2 <= radius**2] = colour
         return frame
+
+
+def _nearest(start: np.ndarray, end: np.ndarray, point: np.ndarray) -> float:
+    """Return how near a straight way from `start` to `end` comes to a point; (2,) each."""
+    way = end - start
+    share = np.dot(point - start, way) / max(float(np.dot(way, way)), 1e-12)
+    return float(np.linalg.norm(start + np.clip(share, 0.0, 1.0) * way - point))
