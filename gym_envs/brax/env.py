@@ -18,6 +18,7 @@ from utils.errors import ConfigError, MissingDependencyError
 
 BACKENDS = ("generalized", "mjx", "positional", "spring")
 _HEIGHT, _WIDTH = 240, 320
+_AMBIENT, _DIFFUSE = 0.5, 0.8
 
 
 class _Compiled(NamedTuple):
@@ -100,4 +101,6 @@ def _compile(name: str, backend: str) -> _Compiled:
         package = (error.name or "brax").partition(".")[0]
         raise MissingDependencyError(package, extra="brax", needed_for=f"brax/{name}") from error
     env = envs.get_environment(name, backend=backend)
+    light = env.sys.mj_model.vis.headlight  # most of Brax's scenes have no lamp of their own
+    light.ambient[:], light.diffuse[:] = _AMBIENT, _DIFFUSE
     return _Compiled(env, jax.jit(env.reset), jax.jit(env.step))

@@ -99,6 +99,8 @@ def _config(args: argparse.Namespace) -> Config:
             "vectorization": "sync",
             "max_timesteps": args.timesteps,
             "policy_lr": args.learning_rate,
+            "gamma": args.gamma,
+            "reward_scale": args.reward_scale,
             "trained_with": versions,
             "eval_n_envs": 1,
         },
@@ -135,6 +137,7 @@ def _train(
         num_updates_per_batch=args.passes,
         learning_rate=args.learning_rate,
         discounting=args.gamma,
+        gae_lambda=config.gae_lambda,  # type: ignore[attr-defined]
         entropy_cost=args.entropy,
         reward_scaling=args.reward_scale,
         normalize_observations=True,

@@ -67,6 +67,11 @@ class Archive:
         kwargs = self.facts.get("policy_kwargs") or {}
         return {key: _plain(value) for key, value in kwargs.items() if key != _TYPE}
 
+    def number(self, name: str, *, default: float) -> float:
+        """Return a setting of the algorithm; the default where it has none of that name."""
+        value = self.facts.get(name)
+        return float(value) if isinstance(value, int | float) else default
+
     def check_space(self, name: str, space: gym.Space) -> None:
         """Make sure that a space of an environment is the one of the training.
 

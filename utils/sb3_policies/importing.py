@@ -85,13 +85,14 @@ def import_model(
     layout = read_layout(archive)
     statistics = None if vec_normalize is None else read_vec_normalize(vec_normalize)
     kwargs = dict(layout.kwargs)
-    if statistics is not None:
+    if statistics is not None and statistics.moments:
         kwargs |= {
             "vec_normalize": True,
             "vec_epsilon": statistics.epsilon,
             "vec_clip": statistics.clip,
         }
-    settings = _settings(archive, env_id, kwargs, overrides)
+    factor = 1.0 if statistics is None else statistics.reward_factor
+    settings = _settings(archive, env_id, kwargs, overrides, reward_factor=factor)
     config, notes = _fit_frame_stack(archive, settings, overrides)
     env = build_env_from_config(config, n_envs=1, vectorization="sync")
     try:
@@ -104,7 +105,7 @@ def import_model(
         check_bounds(archive, spaces[1])
     policy = build_sb3_policy(*spaces, config.policy_kwargs)
     _load(policy, layout.weights, archive)
-    if statistics is not None:
+    if statistics is not None and statistics.moments:
         notes += _load_statistics(policy, statistics, vec_normalize)
     policy.eval()
     result = _judge(config, policy, n_episodes) if n_episodes else None
@@ -113,7 +114,12 @@ def import_model(
 
 
 def _settings(
-    archive: Archive, env_id: str, kwargs: dict[str, Any], overrides: tuple[str, ...]
+    archive: Archive,
+    env_id: str,
+    kwargs: dict[str, Any],
+    overrides: tuple[str, ...],
+    *,
+    reward_factor: float,
 ) -> dict[str, Any]:
     """Return the settings of the run: those of the environment's config file, and those given."""
     base = _base_of(env_id)
@@ -128,6 +134,9 @@ def _settings(
         "n_envs": 1,
         "max_timesteps": max(1, archive.timesteps),
         "policy_kwargs": kwargs,
+        "gamma": archive.number("gamma", default=0.99),
+        "gae_lambda": archive.number("gae_lambda", default=1.0),
+        "reward_scale": reward_factor,
         **{key: base[key] for key in _OF_ENVIRONMENT if key in base},
     }
     for text in overrides:

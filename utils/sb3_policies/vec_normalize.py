@@ -88,13 +88,16 @@ class VecStatistics:
     """How a `VecNormalize` treats observations: ``clip((x - mean) / sqrt(var + epsilon))``."""
 
     moments: Mapping[str, Moments]
-    """By key of a dictionary; under "" for anything else."""
+    """By key of a dictionary; under "" for anything else. Empty where observations are raw."""
     epsilon: float
     clip: float
+    reward_factor: float
+    """What rewards were multiplied by when it was saved, ``1 / sqrt(var + epsilon)`` of the
+    discounted returns; 1 where they are raw."""
 
 
-def read_vec_normalize(path: Path) -> VecStatistics | None:
-    """Read the statistics of observations; None where they are not normalised.
+def read_vec_normalize(path: Path) -> VecStatistics:
+    """Read the statistics.
 
     Raises:
         UserError: There is no such file, or it is none of a `VecNormalize`, or one that would have
@@ -114,17 +117,25 @@ def read_vec_normalize(path: Path) -> VecStatistics | None:
         raise UnreadableModelError(f"'{path}' is no pickle of a VecNormalize: {error}") from error
     if not isinstance(held, _VecNormalize):
         raise UnreadableModelError(f"'{path}' is no pickle of a VecNormalize")
-    state = vars(held)
-    if not state.get("norm_obs", True):
-        return None
-    found = state.get("obs_rms")
-    moments = {
-        key: Moments(mean=np.asarray(part.mean, np.float64), var=np.asarray(part.var, np.float64))
-        for key, part in (found if isinstance(found, dict) else {"": found}).items()
-        if isinstance(part, _RunningMeanStd)
-    }
-    if not moments:
-        raise UnreadableModelError(f"'{path}' holds no statistics of observations")
+    try:
+        return _statistics(vars(held))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UnreadableModelError(f"'{path}' holds no statistics: {error!r}") from error
+
+
+def _statistics(state: Mapping[str, Any]) -> VecStatistics:
+    epsilon = float(state["epsilon"])
+    found = state["obs_rms"] if state["norm_obs"] else {}
+    parts = found if isinstance(found, dict) else {"": found}
+    is_scaled = state.get("norm_reward", False)
     return VecStatistics(
-        moments=moments, epsilon=float(state["epsilon"]), clip=float(state["clip_obs"])
+        moments={
+            key: Moments(
+                mean=np.asarray(part.mean, np.float64), var=np.asarray(part.var, np.float64)
+            )
+            for key, part in parts.items()
+        },
+        epsilon=epsilon,
+        clip=float(state["clip_obs"]),
+        reward_factor=(float(state["ret_rms"].var) + epsilon) ** -0.5 if is_scaled else 1.0,
     )

@@ -1,9 +1,6 @@
 """Models of Stable-Baselines3 act here as they act there."""
 
-import io
 import json
-import pickle
-import zipfile
 
 import gymnasium as gym
 import numpy as np
@@ -13,105 +10,18 @@ import torch
 from agents import build_agent
 from agents.loading import load_policy
 from utils.environment import build_env_from_config
-from utils.errors import ConfigError, UserError
+from utils.errors import ConfigError
 from utils.rollouts.stepper import to_tensors
 from utils.sb3_policies.importing import import_model
 from utils.spaces import ActionAdapter
 
 sb3 = pytest.importorskip("stable_baselines3")
 
-from stable_baselines3.common.vec_env import (  # noqa: E402
-    DummyVecEnv,
-    VecFrameStack,
-    VecNormalize,
-)
+from stable_baselines3.common.vec_env import VecNormalize  # noqa: E402
+
+from tests.helpers.sb3_models import env_of, import_it, make, shaken, small  # noqa: E402
 
 N = 16
-BOX = gym.spaces.Box(np.array([-2.0, -1.0], np.float32), np.array([3.0, 1.0], np.float32))
-VECTOR = gym.spaces.Box(-3.0, 3.0, (5,), np.float32)
-PICTURE = gym.spaces.Box(0, 255, (40, 36, 3), np.uint8)
-MIXED = gym.spaces.Dict(
-    {
-        "picture": gym.spaces.Box(0, 255, (3, 36, 36), np.uint8),
-        "number": gym.spaces.Discrete(4),
-        "vector": VECTOR,
-    }
-)
-
-
-class Drawn(gym.Env):
-    """Observations and rewards drawn evenly, from any spaces."""
-
-    def __init__(self, observation, action, length=9):
-        self.observation_space, self.action_space = observation, action
-        self.length = length
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.observation_space.seed(seed)
-        self.t = 0
-        return self.observation_space.sample(), {}
-
-    def step(self, action):
-        assert self.action_space.contains(action), action
-        self.t += 1
-        return self.observation_space.sample(), 1.0, self.t == self.length, False, {}
-
-
-SPACES = {
-    "vector-discrete": (VECTOR, gym.spaces.Discrete(3)),
-    "vector-multi": (VECTOR, gym.spaces.MultiDiscrete([3, 2])),
-    "vector-bits": (VECTOR, gym.spaces.MultiBinary(3)),
-    "vector-box": (VECTOR, BOX),
-    "choice-discrete": (gym.spaces.Discrete(6), gym.spaces.Discrete(3)),
-    "choices-discrete": (gym.spaces.MultiDiscrete([3, 4]), gym.spaces.Discrete(3)),
-    "bits-discrete": (gym.spaces.MultiBinary(4), gym.spaces.Discrete(3)),
-    "picture-discrete": (PICTURE, gym.spaces.Discrete(3)),
-    "picture-box": (PICTURE, BOX),
-    "mixed-discrete": (MIXED, gym.spaces.Discrete(3)),
-    "mixed-box": (MIXED, BOX),
-}
-for _name, (_observation, _action) in SPACES.items():
-    gym.register(
-        f"Drawn-{_name}-v0",
-        entry_point=Drawn,
-        kwargs={"observation": _observation, "action": _action},
-    )
-
-
-def env_of(name, *, n_stack=1, normalize=None):
-    env = DummyVecEnv([lambda: gym.make(f"Drawn-{name}-v0")] * 2)
-    if normalize == "inside":
-        env = VecNormalize(env, norm_reward=False)
-    if n_stack > 1:
-        env = VecFrameStack(env, n_stack)
-    if normalize == "outside":
-        env = VecNormalize(env, norm_reward=False, clip_obs=1.0)
-    return env
-
-
-def shaken(model):
-    """Change all weights, so that every one of them has a say; untrained heads are nearly 0."""
-    generator = torch.Generator().manual_seed(3)
-    with torch.no_grad():
-        for parameter in model.policy.parameters():
-            parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator))
-    return model
-
-
-def make(algorithm, policy, env, **changes):
-    settings = {"device": "cpu", "seed": 5, **changes}
-    if algorithm in ("DQN", "SAC", "TD3", "DDPG"):
-        settings = {"buffer_size": 200, "learning_starts": 10, **settings}
-    if algorithm in ("PPO", "A2C"):
-        settings = {"n_steps": 8, **settings}
-    if algorithm == "PPO":
-        settings = {"batch_size": 8, **settings}
-    return getattr(sb3, algorithm)(policy, env, **settings)
-
-
-def small(**changes):
-    return {"net_arch": [8, 7], **changes}
 
 
 CASES = [
@@ -149,13 +59,6 @@ CASES = [
     ("TD3", "CnnPolicy", "picture-box", {}),
     ("DDPG", "MlpPolicy", "vector-box", {"policy_kwargs": small()}),
 ]
-
-
-def import_it(tmp_path, model, name, **changes):
-    path = tmp_path / "model.zip"
-    model.save(path)
-    settings = {"vec_normalize": None, "runs_dir": tmp_path / "runs"} | changes
-    return import_model(path, env_id=f"Drawn-{name}-v0", **settings)
 
 
 @torch.no_grad()
@@ -298,6 +201,17 @@ def test_parts_of_a_dictionary_that_were_not_normalised_stay_as_they_are(tmp_pat
     compare(model, imported, env)
 
 
+def test_rewards_are_weighed_as_the_learner_did(tmp_path):
+    env = VecNormalize(env_of("vector-discrete"), norm_obs=False)
+    model = make("PPO", "MlpPolicy", env, gamma=0.9, gae_lambda=0.7)
+    model.learn(16)
+    env.save(tmp_path / "vn.pkl")
+    config = import_it(tmp_path, model, "vector-discrete", vec_normalize=tmp_path / "vn.pkl").config
+    assert (config.gamma, config.gae_lambda) == (0.9, 0.7)
+    assert config.reward_scale == pytest.approx(1.0 / np.sqrt(env.ret_rms.var + env.epsilon))
+    assert not config.policy_kwargs.vec_normalize
+
+
 def test_stacked_pictures_are_recognised_by_their_channels(tmp_path):
     env = env_of("picture-discrete", n_stack=4)
     model = shaken(make("PPO", "CnnPolicy", env))
@@ -355,142 +269,3 @@ def play_ours(policy, env, seed):
         if terminated[0] or truncated[0]:
             return t
     return None
-
-
-# -- what is refused ------------------------------------------------------------------------------
-
-
-class Evil:
-    """Runs something where it is unpickled."""
-
-    def __reduce__(self):
-        return (exec, ("raise SystemExit('run')",))
-
-
-class OwnPolicy(sb3.common.policies.ActorCriticPolicy):
-    pass
-
-
-class OwnExtractor(sb3.common.torch_layers.FlattenExtractor):
-    pass
-
-
-def rewritten(path, **changes):
-    """Replace parts of a model's file."""
-    with zipfile.ZipFile(path) as file:
-        parts = {name: file.read(name) for name in file.namelist()}
-    parts |= changes
-    with zipfile.ZipFile(path, "w") as file:
-        for name, content in parts.items():
-            if content is not None:
-                file.writestr(name, content)
-    return path
-
-
-@pytest.fixture
-def saved(tmp_path):
-    model = make("PPO", "MlpPolicy", env_of("vector-discrete"), policy_kwargs=small())
-    model.save(tmp_path / "model.zip")
-    return tmp_path / "model.zip"
-
-
-def refusal(path, *, env_id="Drawn-vector-discrete-v0", **changes):
-    runs = path.parent / "runs"
-    settings = {"env_id": env_id, "vec_normalize": None, "runs_dir": runs} | changes
-    with pytest.raises(UserError) as caught:
-        import_model(path, **settings)
-    assert not runs.exists() or not list(runs.iterdir())
-    (line,) = str(caught.value).splitlines()
-    return line
-
-
-def test_nothing_in_a_file_is_run(saved):
-    with zipfile.ZipFile(saved) as file:
-        facts = json.loads(file.read("data"))
-    import base64
-
-    facts["policy_class"][":serialized:"] = base64.b64encode(pickle.dumps(Evil())).decode()
-    facts["lr_schedule"][":serialized:"] = facts["policy_class"][":serialized:"]
-    rewritten(saved, data=json.dumps(facts))
-    settings = {"env_id": "Drawn-vector-discrete-v0", "vec_normalize": None}
-    imported = import_model(saved, **settings, runs_dir=saved.parent / "runs")
-    assert imported.config.policy_kwargs.actor_dims == (8, 7)
-
-
-def test_weights_that_are_a_program_are_refused(saved):
-    content = io.BytesIO()
-    torch.save({"x": Evil()}, content)
-    rewritten(saved, **{"policy.pth": content.getvalue()})
-    assert "would have to be run: refused" in refusal(saved)
-
-
-def test_statistics_that_are_a_program_are_refused(saved):
-    path = saved.parent / "vn.pkl"
-    path.write_bytes(pickle.dumps({"x": Evil()}))
-    line = refusal(saved, vec_normalize=path)
-    assert "(builtins.exec): refused, for a pickle runs whatever its author wrote" in line
-    path.write_bytes(pickle.dumps([1]))
-    assert "no pickle of a VecNormalize" in refusal(saved, vec_normalize=path)
-    path.write_bytes(b"nonsense")
-    assert "vn.pkl" in refusal(saved, vec_normalize=path)
-    assert "no file" in refusal(saved, vec_normalize=path.with_name("none.pkl"))
-
-
-@pytest.mark.parametrize(
-    ("policy", "kwargs", "text"),
-    [
-        (OwnPolicy, {}, "the policy is a "),
-        ("MlpPolicy", {"features_extractor_class": OwnExtractor}, "reads observations is a Own"),
-    ],
-)
-def test_classes_of_somebodys_own_are_refused_with_the_reason(tmp_path, policy, kwargs, text):
-    model = make("PPO", policy, env_of("vector-discrete"), policy_kwargs=kwargs)
-    model.save(tmp_path / "model.zip")
-    line = refusal(tmp_path / "model.zip")
-    assert text in line
-    assert "whoever made the file could run anything by that: refused" in line
-
-
-@pytest.mark.parametrize(
-    ("env_id", "text"),
-    [
-        ("Nope-v7", "there is no environment 'Nope-v7'"),
-        ("CartPole-v1", "another observation space than this environment has: shape (5,) there"),
-        ("Drawn-vector-multi-v0", "another action space"),
-        ("Drawn-mixed-discrete-v0", "Box there and Dict here"),
-    ],
-)
-def test_another_environment_is_refused(saved, env_id, text):
-    assert text in refusal(saved, env_id=env_id)
-
-
-def test_other_bounds_of_actions_are_refused(tmp_path):
-    wide = gym.spaces.Box(-1.0, 1.0, (2,))
-    make("SAC", "MlpPolicy", DummyVecEnv([lambda: Drawn(VECTOR, wide)])).save(tmp_path / "m.zip")
-    line = refusal(tmp_path / "m.zip", env_id="Drawn-vector-box-v0")
-    assert "other bounds of actions" in line
-
-
-def test_files_that_are_no_models_are_refused(saved):
-    text = saved.parent / "text.zip"
-    text.write_text("nothing")
-    assert "no model of Stable-Baselines3" in refusal(text)
-    assert "there is no file" in refusal(saved.parent / "none.zip")
-    rewritten(saved, data=None)
-    with zipfile.ZipFile(saved, "w") as file:
-        file.writestr("x", "y")
-    assert "it holds no 'data' and 'policy.pth'" in refusal(saved)
-
-
-def test_settings_without_sense_are_told(saved):
-    line = refusal(saved, overrides=("frame_stak=2",))
-    assert "frame_stak" in line
-    assert "expected KEY=VALUE" in refusal(saved, overrides=("nonsense",))
-
-
-def test_algorithms_that_cannot_be_rebuilt_are_named(saved):
-    with zipfile.ZipFile(saved) as file:
-        facts = json.loads(file.read("data"))
-    facts["policy_class"]["__module__"] = "sb3_contrib.ppo_recurrent.policies"
-    rewritten(saved, data=json.dumps(facts))
-    assert "of 'sb3_contrib.ppo_recurrent.policies'" in refusal(saved)

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
-from utils.config.fields import PositiveInteger, Text
+from utils.config.fields import PositiveInteger, Text, UnitNumber
 from utils.config.schedule_spec import ScheduleField
 from utils.config.schema import Config
 from utils.config.spec import STRICT_MODEL
@@ -34,6 +34,8 @@ class BraxConfig(Config):
         default=BraxKwargs(), description="Shape of the networks."
     )
     policy_lr: ScheduleField = Field(default=3e-4, description="Learning rate, >= 0.")
+    gamma: UnitNumber = Field(default=0.97, description="Discount of its training, 0 to 1.")
+    gae_lambda: UnitNumber = Field(default=0.95, description="Trace decay, 0 to 1: Brax's own.")
     trained_with: Text = Field(default="", description="Versions of Brax and JAX.")
 
     EFFECT_RULES: ClassVar[tuple[EffectRule, ...]] = (

@@ -78,6 +78,10 @@ class SB3Config(Config):
         description="Shape of the networks."
     )
     policy_lr: ScheduleField = Field(default=0.0, description="Not used: nothing is learnt.")
+    gamma: UnitNumber = Field(default=0.99, description="Discount of its training, 0 to 1.")
+    gae_lambda: UnitNumber = Field(
+        default=1.0, description="Trace decay of its training, 0 to 1; 1 where it had none."
+    )
 
     EFFECT_RULES: ClassVar[tuple[EffectRule, ...]] = (
         *COMMON_EFFECT_RULES,
