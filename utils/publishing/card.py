@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from utils.config import Config
+from utils.config import BraxConfig, Config, SB3Config
 from utils.environment.families.table import family_of
 from utils.playback.episodes import PlayedEpisode
 from utils.publishing.names import CARD, CONFIG, LIBRARY, ONNX, RESULTS, VIDEO, WEIGHTS
@@ -62,7 +62,12 @@ def write_card(facts: CardFacts) -> str:
 
 
 def _algorithm(facts: CardFacts) -> str:
-    algo_id = facts.config.algo_id
+    config = facts.config
+    if isinstance(config, SB3Config):
+        return config.policy_kwargs.algorithm
+    if isinstance(config, BraxConfig):
+        return "PPO"
+    algo_id = config.algo_id
     return _ALGORITHMS.get(algo_id, algo_id.upper())
 
 
@@ -84,7 +89,7 @@ def _front_matter(facts: CardFacts) -> str:
         "pipeline_tag": "reinforcement-learning",
         "tags": [
             env_id,
-            facts.config.algo_id,
+            *_algorithm_tags(facts),
             *(() if facts.config.algo_id in _NOT_DEEP else ("deep-reinforcement-learning",)),
             "reinforcement-learning",
             "custom-implementation",
@@ -94,6 +99,16 @@ def _front_matter(facts: CardFacts) -> str:
     }
     text = yaml.safe_dump(matter, sort_keys=False, allow_unicode=True, width=1000)
     return f"---\n{text}---"
+
+
+def _algorithm_tags(facts: CardFacts) -> list[str]:
+    """Return what people search for: of a policy that others have trained the library as well."""
+    match facts.config:
+        case SB3Config():
+            return [_algorithm(facts).lower(), "stable-baselines3"]
+        case BraxConfig():
+            return [_algorithm(facts).lower(), "brax"]
+    return [facts.config.algo_id]
 
 
 def _introduction(facts: CardFacts) -> str:
@@ -118,6 +133,9 @@ def _origin(facts: CardFacts) -> str:
     if facts.config.algo_id == "random":
         return f"which draws its actions evenly: the floor of {LIBRARY} for this task"
     steps = f"{facts.timesteps:,} environment steps"
+    if isinstance(facts.config, SB3Config | BraxConfig):
+        by = facts.config.trained_with
+        return f"trained with {_algorithm(facts)} of {by} for {steps} and taken over by {LIBRARY}"
     return f"trained with {_algorithm(facts)} by {LIBRARY} for {steps}"
 
 

@@ -134,6 +134,7 @@ def _settings(
         "n_envs": 1,
         "max_timesteps": max(1, archive.timesteps),
         "policy_kwargs": kwargs,
+        "trained_with": f"Stable-Baselines3 {archive.version}",
         "gamma": archive.number("gamma", default=0.99),
         "gae_lambda": archive.number("gae_lambda", default=1.0),
         "reward_scale": reward_factor,

@@ -137,3 +137,30 @@ def test_what_is_no_deep_network_is_not_called_one(settings, name, introduction,
     assert f"# {name} on FrozenLake-v1\n" in card
     assert introduction in card
     assert f"| {actions} |" in card
+
+
+@pytest.mark.parametrize(
+    ("settings", "tags", "origin"),
+    [
+        (
+            {
+                "algo_id": "sb3",
+                "trained_with": "Stable-Baselines3 2.9.2",
+                "policy_kwargs": {"algorithm": "DQN"},
+            },
+            ["dqn", "stable-baselines3"],
+            "trained with DQN of Stable-Baselines3 2.9.2 for 12,345 environment steps and taken over",
+        ),
+        (
+            {"algo_id": "brax", "trained_with": "brax 0.14.2 and jax 0.8.3"},
+            ["ppo", "brax"],
+            "trained with PPO of brax 0.14.2 and jax 0.8.3 for 12,345 environment steps",
+        ),
+    ],
+)
+def test_who_has_trained_a_policy_is_told(settings, tags, origin):
+    kept = ("schema_version", "config_id", "env_id", "n_envs", "max_timesteps")
+    base = {key: value for key, value in make_config().to_dict().items() if key in kept}
+    card = make_card(config=config_from_dict(base | settings))
+    assert origin in card
+    assert matter_of(card)["tags"][1:3] == tags

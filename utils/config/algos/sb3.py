@@ -78,6 +78,9 @@ class SB3Config(Config):
         description="Shape of the networks."
     )
     policy_lr: ScheduleField = Field(default=0.0, description="Not used: nothing is learnt.")
+    trained_with: Text = Field(
+        default="Stable-Baselines3", description="The library and its version."
+    )
     gamma: UnitNumber = Field(default=0.99, description="Discount of its training, 0 to 1.")
     gae_lambda: UnitNumber = Field(
         default=1.0, description="Trace decay of its training, 0 to 1; 1 where it had none."
