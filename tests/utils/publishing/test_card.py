@@ -149,7 +149,7 @@ def test_what_is_no_deep_network_is_not_called_one(settings, name, introduction,
                 "policy_kwargs": {"algorithm": "DQN"},
             },
             ["dqn", "stable-baselines3"],
-            "trained with DQN of Stable-Baselines3 2.9.2 for 12,345 environment steps and taken over",
+            "trained with DQN of Stable-Baselines3 2.9.2 for 12,345 environment steps and taken",
         ),
         (
             {"algo_id": "brax", "trained_with": "brax 0.14.2 and jax 0.8.3"},

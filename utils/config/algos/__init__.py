@@ -1,8 +1,8 @@
 """The settings of each algorithm, and the table of all of them."""
 
 from utils.config.algos.bc import BCConfig
-from utils.config.algos.diffusion import DiffusionConfig
 from utils.config.algos.brax import BraxConfig
+from utils.config.algos.diffusion import DiffusionConfig
 from utils.config.algos.dqn import DQNConfig
 from utils.config.algos.dreamer import DreamerConfig
 from utils.config.algos.imitation import ImitationConfig
