@@ -135,4 +135,4 @@ def _check_same_config(
 
 
 def _default_jobs(config: Config) -> int:
-    return 1 if config.device != "cpu" else usable_cores()
+    return 1 if config.device != "cpu" else max(1, usable_cores() // config.devices)
