@@ -35,7 +35,7 @@ from utils.config import WorldModelsConfig
 from utils.config.algos.world_models import EVOLVE, UPDATE_RNN, UPDATE_VAE
 from utils.dataloaders.stretch_source import StretchBatch, StretchSource
 from utils.errors import CheckpointError
-from utils.evolution import CmaEs, play_population
+from utils.evolution import CmaEs, play_population, require_cma
 from utils.mdn_rnn import play_dreams
 from utils.mdn_rnn.vae import sample_normal
 from utils.optimization import build_optimizer, clip_and_step, set_learning_rate
@@ -68,6 +68,8 @@ class WorldModelsAgent(BaseAgent):
     @override
     def build_learner(self) -> None:
         model, config = self.policy.world_model, self.config
+        if any(EVOLVE in phase.hooks for phase in config.phases):
+            require_cma()  # not after hours of learning what to see
         self.optimizers: dict[str, torch.optim.Optimizer] = {
             name: build_optimizer(
                 config.optimizer,

@@ -1,6 +1,6 @@
 """Search without gradients: a population of controllers that are stepped side by side."""
 
-from utils.evolution.cma_es import CmaEs
+from utils.evolution.cma_es import CmaEs, require_cma
 from utils.evolution.linear_rows import LinearShape, control_rows
 from utils.evolution.population_play import PopulationPlay, play_population
 
@@ -10,4 +10,5 @@ __all__ = [
     "PopulationPlay",
     "control_rows",
     "play_population",
+    "require_cma",
 ]

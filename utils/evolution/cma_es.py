@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,16 @@ from utils.errors import CheckpointError, MissingDependencyError
 
 _CLOSE = 1e-6
 """Relative difference of a mean that other processors' rounding explains."""
+
+
+def require_cma() -> None:
+    """Refuse to go on where the library is missing, before anything is trained for it.
+
+    Raises:
+        MissingDependencyError: It is not installed.
+    """
+    if find_spec("cma") is None:
+        raise MissingDependencyError("cma", extra="evolution", needed_for="CMA-ES")
 
 
 class CmaEs:
@@ -36,10 +47,9 @@ class CmaEs:
         Raises:
             MissingDependencyError: The library is not installed.
         """
-        try:
-            import cma
-        except ImportError as error:
-            raise MissingDependencyError("cma", extra="evolution", needed_for="CMA-ES") from error
+        require_cma()
+        import cma
+
         self._start, self._sigma = np.array(start, dtype=np.float64), sigma
         self._population, self._seed = population, seed
         generator = np.random.Generator(np.random.PCG64(seed))

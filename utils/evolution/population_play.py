@@ -77,6 +77,8 @@ def play_population(
         is_running = np.arange(n_envs) < len(pairs)
         while is_running.any() and (max_steps is None or stepper.n_vec_steps < max_steps):
             action = stepper.decide(stepper.observation, generator=None, deterministic=True)
+            # Some environments reward an action that is no number.
+            assert bool(action.action.isfinite().all()), action.action
             outcome = stepper.step(action.action)
             cells = (candidate[is_running], episode[is_running])
             returns[cells] += outcome.reward[is_running]

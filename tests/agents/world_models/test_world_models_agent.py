@@ -21,7 +21,7 @@ from tests.helpers.world_models_2018 import (
 )
 from utils.checkpoints import load_checkpoint, save_checkpoint
 from utils.config import config_from_dict, load_config
-from utils.errors import CheckpointError, ConfigError
+from utils.errors import CheckpointError, ConfigError, MissingDependencyError
 
 N_EPOCHS = 9
 """Of `SMALL`: 2 of collecting, 2 and 2 of learning, 3 generations."""
@@ -191,6 +191,13 @@ def test_steps_on_a_disk_are_the_same(tmp_path) -> None:
 def test_a_folder_that_is_not_there_is_refused() -> None:
     with pytest.raises(ConfigError, match="buffer_folder: there is no folder '/gone'"):
         make_world_models(buffer_folder="/gone")
+
+
+def test_without_the_library_nothing_begins(monkeypatch) -> None:
+    monkeypatch.setattr("utils.evolution.cma_es.find_spec", lambda name: None)
+    with pytest.raises(MissingDependencyError, match="CMA-ES needs the package 'cma'"):
+        make_world_models()
+    make_world_models(phases=[COLLECT, SEE, REMEMBER])
 
 
 def test_numbers_are_no_pictures() -> None:

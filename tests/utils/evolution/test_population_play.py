@@ -90,3 +90,8 @@ def test_a_limit_cuts_episodes_and_tells_of_waves(env) -> None:
     )
     assert played.lengths.tolist() == [[2]] * 4
     assert told == [(1, 2), (2, 2)]
+
+
+def test_an_action_that_is_no_number_is_a_mistake(env) -> None:
+    with pytest.raises(AssertionError, match="nan"):
+        play(env, torch.full((1, 1), torch.nan), [1])
