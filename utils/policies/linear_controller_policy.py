@@ -81,7 +81,7 @@ class LinearControllerPolicy(Belief):
 
     def draw_evenly(self, n: int, generator: torch.Generator) -> Tensor:
         """Draw n actions as a controller without preference would: before the cut evenly."""
-        drawn = self.code.draw_evenly(n, generator)
+        drawn = self.code.draw_evenly(n, generator).to(self.controller.device)
         return self._cut(drawn) if self.code.is_continuous else drawn
 
     def _cut(self, squashed: Tensor) -> Tensor:

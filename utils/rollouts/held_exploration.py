@@ -50,11 +50,10 @@ class HeldRandomExplorer:
         fresh = self._policy.draw_evenly(n, self._generator)
         n_steps = torch.randint(least, most + 1, (n,), generator=self._generator)
         is_new = self._left == 0
-        shaped = is_new.view(-1, *([1] * (fresh.ndim - 1)))
+        shaped = is_new.to(self._device).view(-1, *([1] * (fresh.ndim - 1)))
         self._action = torch.where(shaped, fresh, self._action)
         self._left = torch.where(is_new, n_steps, self._left) - 1
-        stored = self._action.to(self._device)
-        return Decision(self._policy.code.to_env(stored), stored)
+        return Decision(self._policy.code.to_env(self._action), self._action)
 
     def decide(
         self,
@@ -83,4 +82,4 @@ class HeldRandomExplorer:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what `state_dict` returned."""
         self._generator.set_state(state["generator"])
-        self._left, self._action = state["left"], state["action"]
+        self._left, self._action = state["left"], state["action"].to(self._device)
