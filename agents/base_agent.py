@@ -189,6 +189,11 @@ class BaseAgent(LightningModule):
         return [(self.policy, "act", "policy")]
 
     @property
+    def seed_index(self) -> int:
+        """Which seed of a stream this process takes; 0 where all go by the seed of one process."""
+        return 0
+
+    @property
     def end_reason(self) -> str | None:
         """Say why training is through; None while the config asks for more."""
         is_spent = self.counters.timesteps >= self.config.max_timesteps
@@ -216,7 +221,7 @@ class BaseAgent(LightningModule):
     @override
     def on_fit_start(self) -> None:
         if not self.source.has_started:
-            self.source.reset(seed=derive_seed(self.config.seed, "train"))
+            self.source.reset(seed=derive_seed(self.config.seed, "train", self.seed_index))
 
     @override
     def on_train_start(self) -> None:

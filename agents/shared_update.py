@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
-from agents.shared_rollouts import SharePart
 from agents.update_report import UpdateLosses, UpdateReport
-from utils.distributed.team import Team
 from utils.optimization import clip_and_step
 from utils.rollouts import Minibatch
+
+if TYPE_CHECKING:
+    from agents.shared_rollouts import SharePart
+    from utils.distributed.team import Team
 
 
 def walk_parts(

@@ -16,7 +16,7 @@ from tests.helpers.commands import (
     small,
     train,
 )
-from tests.helpers.saved_states import differences
+from tests.helpers.saved_states import differences, state_differences
 from tests.helpers.together import train_together
 from utils.checkpoints import load_checkpoint
 
@@ -91,6 +91,51 @@ def test_two_processes_learn_what_one_does(tmp_path, name):
                 else pytest.approx(first[key], rel=1e-3, abs=1e-4)
             )
             assert second[key] == wanted, key
+
+
+DEVICE = SHORT | {
+    "optimizer": "Adam",
+    "device": "cpu",
+    "batch_size": 0.5,
+    "rollouts_per_epoch": 2,
+    "n_epochs": 3,
+    "eval_warmup_epochs": None,
+    "eval_n_envs": 4,
+}
+
+
+def test_environments_of_tensors_give_each_process_an_equal_part(tmp_path):
+    # Two processes with the same episodes and dice are one process twice: every mean is the same.
+    alone = {"n_envs": 4, "max_timesteps": 1024, "normalize_advantages": "none"}
+    twice = alone | {"n_envs": 8, "max_timesteps": 2048}
+    one = train(*small("CartPole-v1:ppo_gpu", **DEVICE | alone), runs_dir=tmp_path / "one")
+    assert one.code == 0, one.err
+    words = (*small("CartPole-v1:ppo_gpu", **DEVICE | twice), "--devices", "2")
+    same = dict.fromkeys(range(2), "same-seeds")
+    assert_fine(train_together(2, *words, runs_dir=tmp_path / "two", faults=same))
+    of_one, of_two = last(tmp_path / "one"), last(tmp_path / "two")
+    assert state_differences(of_one["policy"], of_two["policy"]) == []
+    first, second = (rows(only_run(tmp_path / folder)) for folder in ("one", "two"))
+    for key in ("train/ppo/approx_kl", "train/loss/value", "train/grad/norm", "train/adv/std"):
+        assert second[-1][key] == pytest.approx(first[-1][key], rel=1e-6)
+    for name in ("timesteps", "episodes"):
+        assert of_two["counters"][name] == 2 * of_one["counters"][name]
+
+
+def test_processes_with_environments_of_tensors_are_samples_of_their_own(tmp_path):
+    words = small("CartPole-v1:ppo_gpu", **DEVICE, target_kl=0.01, normalize_advantages="rollout")
+    assert_fine(train_together(2, *words, "--devices", "2", runs_dir=tmp_path))
+    state = last(tmp_path)
+    first, second = state["source"], state["ranks"][0]["source"]
+    assert state_differences(first["env"], second["env"]) != []
+    assert (
+        state_differences(first["loop"]["action_generator"], second["loop"]["action_generator"])
+        != []
+    )
+    # The order of the samples is drawn alike, so that parts belong to one minibatch.
+    assert (
+        state_differences(first["loop"]["order_generator"], second["loop"]["order_generator"]) == []
+    )
 
 
 def test_four_processes_stopped_and_resumed_are_as_if_they_had_never_stopped(tmp_path):

@@ -6,6 +6,7 @@ decision on the host, so that the whole of it can be captured in a CUDA graph.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import torch
@@ -17,15 +18,18 @@ from agents.ppo.device_loop import LoopReport
 from agents.ppo.device_metrics import MeanSums
 from agents.ppo.ppo_losses import approximate_kl, clipped_fraction
 from agents.records import total_norms
-from agents.update_report import UpdateReport
+from agents.shared_update import average_gradients
+from agents.update_report import UpdateLosses, UpdateReport
 from utils.device_rollouts import (
     DeviceCollector,
     EpisodeSums,
+    EpisodeTotals,
     allocate_device_buffer,
+    join_totals,
     pick_minibatches,
     shuffled_passes,
 )
-from utils.returns import explained_variance, generalized_advantage
+from utils.returns import explained_variance, generalized_advantage, standardize
 from utils.rollouts import Minibatch
 from utils.seeding import derive_seed
 
@@ -43,7 +47,9 @@ class DeviceIteration:
         """Allocate the buffer and seed the generators of actions and of the samples' order."""
         self.agent = agent
         config, self.device = agent.config, agent.compute_device
-        self.action_generator = self._make_generator(derive_seed(config.seed, "policy"))
+        self.team = agent.team
+        seed = derive_seed(config.seed, "policy", agent.seed_index)
+        self.action_generator = self._make_generator(seed)
         self.order_generator = self._make_generator(derive_seed(config.seed, "minibatch"))
         env = agent.train_env
         self.buffer = allocate_device_buffer(env, n_steps=config.n_steps, device=self.device)
@@ -104,20 +110,46 @@ class DeviceIteration:
             std, mean = torch.std_mean(field, correction=0)
             note(f"train/{name}/mean", mean)
             note(f"train/{name}/std", std)
-        return buffer.samples(advantage=self.agent.scale_advantage(advantage), returns=returns)
+        if self.agent.config.normalize_advantages == "rollout":
+            advantage = standardize(advantage, over=self._of_all(advantage))
+        return buffer.samples(advantage=advantage, returns=returns)
+
+    def _of_all(self, field: Tensor) -> Tensor:
+        """Return the values of all processes, (W, ...); with one process the field as it is."""
+        return field if self.team is None else self.team.gather_stack(field)
+
+    def _minibatches(self, samples: Minibatch, table: Tensor) -> Iterator[Minibatch]:
+        """Yield this process's part of each minibatch: every process picks by the same table."""
+        if self.team is None:
+            yield from pick_minibatches(samples, table)
+            return
+        of_all = self.team.gather_stack(samples.advantage)
+        for index, minibatch in zip(table, pick_minibatches(samples, table), strict=True):
+            yield minibatch._replace(whole_advantage=of_all[:, index].reshape(-1))
+
+    def _write_gradients(self, minibatch: Minibatch) -> UpdateLosses:
+        """Write the gradient of the whole minibatch, of which each process has an equal part."""
+        agent = self.agent
+        if self.team is None or agent.shared is None:
+            return agent.write_gradients(minibatch)
+        agent.shared.n_counted = len(minibatch.returns)
+        losses = agent.write_gradients(minibatch)
+        parameters = agent.gradient_groups.parameters
+        average_gradients(parameters, self.team, weight=1.0 / self.team.size)
+        return losses
 
     def _update(self, samples: Minibatch, hyperparameters: Hyperparameters) -> UpdateReport:
         config, agent = self.agent.config, self.agent
         table = shuffled_passes(
             self.buffer.n_samples,
             n_passes=config.n_epochs,
-            batch_size=config.resolved_batch_size,
+            batch_size=config.resolved_batch_size // (1 if self.team is None else self.team.size),
             generator=self.order_generator,
         )
         limit = hyperparameters.get("max_grad_norm")
         report = walk_minibatches(
-            pick_minibatches(samples, table),
-            write_gradients=agent.write_gradients,
+            self._minibatches(samples, table),
+            write_gradients=self._write_gradients,
             diagnose=self._note_ratios,
             optimizer=agent.optimizer,
             parameters=agent.gradient_groups.parameters,
@@ -155,10 +187,14 @@ class DeviceIteration:
     def report(self, n_iterations: int, *, n_updates: int) -> LoopReport:
         """Read back what the iterations since `begin` came to."""
         n_vec_steps = n_iterations * self.buffer.n_steps
+        n_envs, episodes = self.buffer.n_envs, self.episodes.read()
+        if self.team is not None:
+            n_envs *= self.team.size
+            episodes = join_totals([EpisodeTotals(*part) for part in self.team.gather(episodes)])
         return LoopReport(
-            n_timesteps=n_vec_steps * self.buffer.n_envs,
+            n_timesteps=n_vec_steps * n_envs,
             n_vec_steps=n_vec_steps,
             n_updates=n_updates,
-            episodes=self.episodes.read(),
-            metrics=self.means.read(),
+            episodes=episodes,
+            metrics=self.means.read(self.team),
         )

@@ -17,6 +17,8 @@ def why_no_loop(agent: PPOAgent) -> str | None:
     """Say what keeps an agent from every loop on the device; None if nothing does."""
     if agent.config.debug:
         return "debug is set"
+    if agent.team is not None and agent.policy.normalizer.learns:
+        return "processes join the moments of observations at every step"
     if agent.config.normalize_reward:
         return "normalize_reward is set"
     if agent.config.exploration.kind != "none":
@@ -44,6 +46,8 @@ def build_device_loop(agent: PPOAgent) -> LoopChoice:
     if reason is not None:
         return LoopChoice(None, f"collector and update, no loop on the device because {reason}")
     not_fused = why_not_fused(agent.policy, agent.config, agent.train_env)
+    if agent.team is not None:
+        not_fused = f"{agent.team.size} processes join their gradients between its kernels"
     if not_fused is None:
         from agents.ppo.fused.loop import FusedLoop
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from utils.distributed.team import Team
 
 _CAPACITY = 64
 
@@ -62,10 +67,17 @@ class MeanSums:
             self._constants[number] = torch.tensor(number, dtype=torch.float64, device=self.device)
         return self._constants[number]
 
-    def read(self) -> dict[str, float]:
-        """Read the means back from the device; a key without weight is absent."""
+    def read(self, team: Team | None = None) -> dict[str, float]:
+        """Read the means back from the device; a key without weight is absent.
+
+        Args:
+            team: The processes over whose values the means are taken; None: this one's alone.
+        """
         assert not self._noted, self._noted
-        sums, weights = torch.stack((self.sums, self.weights)).tolist()
+        both = torch.stack((self.sums, self.weights))
+        if team is not None:
+            team.sum_(both)
+        sums, weights = both.tolist()
         return {
             key: sums[place] / weights[place]
             for key, place in self._places.items()

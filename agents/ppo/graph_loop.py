@@ -84,7 +84,9 @@ class GraphLoop:
             for generator in (iteration.action_generator, iteration.order_generator):
                 graph.register_generator_state(generator)
             iteration.n_steps_taken = 0
-            with torch.cuda.graph(graph):
+            # Another thread looks after the exchanges of several processes meanwhile.
+            mode = "global" if iteration.team is None else "thread_local"
+            with torch.cuda.graph(graph, capture_error_mode=mode):
                 iteration.carry_out(mixed)
         self._n_steps_an_iteration = iteration.n_steps_taken
         self._graph = graph

@@ -43,6 +43,7 @@ from utils.seeding import derive_seed
 if TYPE_CHECKING:
     from agents.ppo.captured_update import CapturedUpdate
     from agents.ppo.ppo_compiled import PPOCompiledUpdate
+    from utils.distributed.team import Team
 
 _log = logging.getLogger("gymnasium_solver")
 
@@ -155,6 +156,24 @@ class PPOAgent(OnPolicyAgent):
     def _has_compiled_rollouts(self) -> bool:
         source = self.source
         return isinstance(source, RolloutSource) and isinstance(source.collector, CompiledCollector)
+
+    @property
+    @override
+    def seed_index(self) -> int:
+        # Tensor environments number themselves from 0, so each process has seeds of its own.
+        is_on_device = self.train_env.vectorization_name == "torch"
+        return self.team.rank if self.team is not None and is_on_device else 0
+
+    @override
+    def join_team(self, team: Team) -> None:
+        if self.device_loop is None:
+            super().join_team(team)
+
+    @override
+    def phases(self) -> list[tuple[Any, str, str]]:
+        if self.device_loop is None:
+            return super().phases()
+        return [(self.device_loop, "run", "iterations")]
 
     @override
     def on_fit_start(self) -> None:

@@ -152,6 +152,13 @@ def _bug_in_rollout(when: int) -> None:
     _at_call(RolloutSource, "collect", when, happen)
 
 
+def _same_seeds() -> None:
+    """Processes that should have seeds of their own take the same."""
+    from agents.ppo.ppo_agent import PPOAgent
+
+    PPOAgent.seed_index = property(lambda self: 0)  # type: ignore[assignment,misc]
+
+
 def _other_weights(when: int) -> None:
     """This process computes something else than the others from an update on."""
     from agents.on_policy_agent import OnPolicyAgent
@@ -222,6 +229,7 @@ _FAULTS: dict[str, Callable[..., None]] = {
     "environment-in-rollout": _environment_in_rollout,
     "bug-in-rollout": _bug_in_rollout,
     "other-weights": _other_weights,
+    "same-seeds": _same_seeds,
     "signal-in-test": _signal_in_test,
     "signal-in-report": _signal_in_report,
     "signal-before-training": _signal_before_training,

@@ -7,7 +7,7 @@ from utils.device_rollouts.collector import (
     TensorEnv,
     allocate_device_buffer,
 )
-from utils.device_rollouts.episode_sums import EpisodeSums, EpisodeTotals
+from utils.device_rollouts.episode_sums import EpisodeSums, EpisodeTotals, join_totals
 from utils.device_rollouts.episode_window import EpisodeWindow
 from utils.device_rollouts.evaluation import evaluate_on_device
 from utils.device_rollouts.shuffle import shuffled_passes
@@ -22,6 +22,7 @@ __all__ = [
     "TensorEnv",
     "allocate_device_buffer",
     "evaluate_on_device",
+    "join_totals",
     "pick_minibatches",
     "shuffled_passes",
 ]

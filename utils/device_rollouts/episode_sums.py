@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -21,6 +22,12 @@ class EpisodeTotals(NamedTuple):
     return_max: float
     """Minus infinity without an episode."""
     length_sum: float
+
+
+def join_totals(parts: Sequence[EpisodeTotals]) -> EpisodeTotals:
+    """Return the totals of several groups of episodes as those of one."""
+    count, total, low, high, length = zip(*parts, strict=True)
+    return EpisodeTotals(sum(count), sum(total), min(low), max(high), sum(length))
 
 
 class EpisodeSums:

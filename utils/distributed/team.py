@@ -119,6 +119,14 @@ class Team:
         parts = self._gather_tensor(padded)
         return torch.cat([p[: int(c)] for p, c in zip(parts, counts, strict=True)])
 
+    def gather_stack(self, field: Tensor) -> Tensor:
+        """Return what the processes have, (W, ...), by rank.
+
+        Args:
+            field: Of the same shape and dtype in each process, on any device.
+        """
+        return torch.stack(self._gather_tensor(field.contiguous()))
+
     def sum_(self, tensor: Tensor) -> None:
         """Replace a tensor by its sum over all processes, in place."""
         with self._talking():

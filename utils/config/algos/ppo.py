@@ -147,8 +147,9 @@ class PPOConfig(OnPolicyConfig):
         """Say what keeps several processes from training together; None if nothing does."""
         if self.exploration.kind != "none":
             return f"exploration.kind: {self.exploration.kind} learns what is new in one process"
-        if self.vectorization == "torch":
-            return "vectorization: torch keeps all environments in one process"
+        size, n = self.resolved_batch_size, self.n_processes
+        if self.vectorization == "torch" and size % n:
+            return f"a minibatch of {size} samples has no {n} equal parts, one for each"
         return None
 
     def find_inconsistencies(self) -> list[Problem]:
