@@ -98,6 +98,19 @@ class WorldModelsAgent(BaseAgent):
     def build_source(self) -> StretchSource:
         return build_source(self.config, self.train_env, self.policy, self.compute_device)
 
+    @override
+    def all_optimizers(self) -> list[torch.optim.Optimizer]:
+        return list(self.optimizers.values())
+
+    @override
+    def phases(self) -> list[tuple[Any, str, str]]:
+        return [
+            *super().phases(),
+            (self.source, "collect", "collect"),
+            (self, "_learn", "updates of V and M"),
+            (self, "_evolve", "generations"),
+        ]
+
     # -- one epoch ------------------------------------------------------------------------------
 
     @override
