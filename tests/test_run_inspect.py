@@ -62,7 +62,7 @@ def test_help_loads_nothing_heavy():
     done, seconds = run_measured([sys.executable, "-c", script], cwd=ROOT)
     assert done.stdout.splitlines()[-1] == "[]", done.stderr
     assert "--run-id" in done.stdout
-    assert seconds < 1.0
+    assert seconds < 2.5
 
 
 def get(url: str) -> bytes:

@@ -84,7 +84,7 @@ def test_answers_and_mistakes_are_told_at_once(arguments, code, expected, tmp_pa
         assert lines[0].startswith("error: ")
         assert expected in lines[0]
     # Python's list of imports costs some of the time; a busy machine none of it.
-    assert seconds < 0.5
+    assert seconds < 1.5
     assert imported(done).isdisjoint(HEAVY)
     assert list(tmp_path.iterdir()) == []
 
