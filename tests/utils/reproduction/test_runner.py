@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from utils.checkpoints import point, save_checkpoint
 from utils.config import load_config
 from utils.reproduction import Job, find_result, run_jobs
+from utils.reproduction.runner import find_unfinished
+from utils.run import Run
 
 JOBS = [Job("CartPole-v1:ppo", seed) for seed in (1, 2, 3)]
 
@@ -140,3 +143,31 @@ def test_the_command_is_what_a_person_types(tmp_path):
         "--set",
         "gamma=0.5",
     ]
+
+
+def test_a_training_that_was_stopped_goes_on(fake, tmp_path, monkeypatch):
+    job = JOBS[0]
+    config = load_config(job.config_id, job.settings)
+    folder = job.folder(tmp_path)
+    assert find_unfinished(job, tmp_path) is None
+    stopped = Run.create(folder, config_id=job.config_id, config_dict=config.to_dict())
+    stopped.write_status("interrupted")
+    assert find_unfinished(job, tmp_path) is None  # it has no checkpoint to go on from
+    path = stopped.checkpoints_dir / "epoch=00.ckpt"
+    save_checkpoint(path, {})
+    point(stopped.checkpoints_dir, "last", path)
+    assert find_unfinished(job, tmp_path) == stopped
+    assert find_unfinished(Job(job.config_id, 1, ("gamma=0.5",)), tmp_path) is None
+    stopped.write_status("completed")
+    assert find_unfinished(job, tmp_path) is None
+    stopped.write_status("interrupted")
+    resumed = []
+
+    def resume(found):
+        resumed.append(found)
+        return [sys.executable, "-c", "raise SystemExit('went on')"]
+
+    monkeypatch.setattr("utils.reproduction.runner._resume", resume)
+    (failure,) = run([job], tmp_path, [])
+    assert failure.endswith("went on")
+    assert (resumed, fake[0]) == ([stopped], [])
