@@ -10,13 +10,24 @@ from gymnasium.vector import VectorEnv
 
 from utils.export.cli import ExportFormat
 from utils.export.metadata import describe_program
-from utils.export.parity import ParityReport, check_parity, policy_outputs, tolerances
+from utils.export.parity import (
+    ParityError,
+    ParityReport,
+    check_parity,
+    policy_outputs,
+    tolerances,
+)
 from utils.export.program import PolicyProgram
 from utils.export.samples import collect_inputs
+from utils.policies.plan_trace import Planner
 from utils.seeding import derive_seed
 
 N_OBSERVATIONS = 1000
 """Rows on which an export is compared with the policy."""
+_ROUNDED_PLANS = (
+    "a plan hangs on which candidates are the best, and rounding alone can change that: "
+    "--format torch-export keeps torch's own arithmetic"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +77,13 @@ def export_policy(
     )
     content, run = _write(format, program, inputs, metadata)
     allowed = tolerances(program, inputs, expected)
-    return Export(content, metadata, check_parity(run, inputs, expected, allowed=allowed))
+    try:
+        report = check_parity(run, inputs, expected, allowed=allowed)
+    except ParityError as error:
+        if format == "onnx" and isinstance(policy, Planner):
+            raise ParityError(f"{error}; {_ROUNDED_PLANS}") from error
+        raise
+    return Export(content, metadata, report)
 
 
 def _write(format: ExportFormat, program: PolicyProgram, inputs: Any, metadata: Any) -> Any:

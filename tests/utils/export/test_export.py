@@ -8,6 +8,7 @@ import torch
 
 from agents import agent_class
 from tests.helpers.played_runs import make_config
+from tests.utils.inspection.test_plans import config_of
 from utils.errors import UserError
 from utils.export.export import describe_export, export_policy
 from utils.export.parity import LARGEST_TOLERANCE, ParityError, check_parity, tolerances
@@ -336,3 +337,23 @@ def test_people_read_names_shapes_and_differences():
     assert "input   observation float32 (batch, 3)" in text
     assert "greatest difference to torch on 1,000 observations" in text
     assert "action                equal" in text
+
+
+@pytest.mark.parametrize(("format", "is_hinted"), [("onnx", True), ("torch-export", False)])
+def test_plans_that_rounding_changes_are_refused_with_the_way_out(monkeypatch, format, is_hinted):
+    def differs(*_, **__):
+        raise ParityError("it differs")
+
+    monkeypatch.setattr("utils.export.export.check_parity", differs)
+    monkeypatch.setattr("utils.export.export._write", lambda *_: (b"", None))
+    config = config_of("tdmpc")
+    env = build_playback_env(config, render_mode=None)
+    policy = agent_class("tdmpc").build_models(
+        config, env.single_observation_space, env.single_action_space
+    )
+    try:
+        with pytest.raises(ParityError, match="it differs") as caught:
+            export_policy(config, policy, env, format=format, timesteps=0, n_observations=2)
+    finally:
+        env.close()
+    assert ("--format torch-export" in str(caught.value)) == is_hinted
