@@ -26,7 +26,7 @@ def test_diffusion_goes_both_ways(variant: str, seed: int) -> None:
     agent = learn(f"Obstacle-v0:{variant}", f"seed={seed}")
     result = agent.evaluate(n_episodes=200)
     agent.close()
-    assert result.mean >= 0.9  # over seeds 0.95 and more; who does not look has 0
+    assert result.mean >= 0.95  # who does not look has 0
     assert 0.3 <= result.metrics["went_left"] <= 0.7
 
 
