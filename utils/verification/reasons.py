@@ -74,6 +74,23 @@ def _config_of(session: Mapping[str, Any]) -> Mapping[str, Any] | None:
         return config
 
 
+def explain_tests(stored: Mapping[str, Any], again: Mapping[str, Any]) -> list[str]:
+    """Return for which policies a clock has ended the test of one of the two trainings.
+
+    Args:
+        stored: `results.json` of the run.
+        again: That of the second training.
+    """
+    tests, others = stored.get("test") or {}, again.get("test") or {}
+    return [
+        f"the test of {name} ran into its time limit (eval_timeout_seconds): {then} episodes were "
+        f"left unfinished, {now} are"
+        for name, test in tests.items()
+        if (then := test.get("n_unfinished", 0))
+        != (now := others.get(name, {}).get("n_unfinished", 0))
+    ]
+
+
 def changed_settings(
     old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = ""
 ) -> list[tuple[str, Any, Any]]:

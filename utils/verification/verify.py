@@ -22,7 +22,7 @@ from utils.verification.equality import (
     compare_states,
     count_numbers,
 )
-from utils.verification.reasons import explain
+from utils.verification.reasons import explain, explain_tests
 from utils.verification.rerun import Rerun
 
 
@@ -146,6 +146,7 @@ def _judge(
     states: list[str] = []
     epoch, n_numbers, n_tests = None, 0, 0
     tests: list[str] = []
+    of_tests: list[str] = []
     is_short = watch.difference is None and watch.n_rows < len(stored.rows)
     is_long = stored.is_whole and watch.n_extra > 0
     if watch.difference is None and not is_short and stored.state is not None:
@@ -153,9 +154,9 @@ def _judge(
         states = compare_states(stored.state, state, tolerance=tolerance)
         epoch, n_numbers = stored.epoch, count_numbers(stored.state)
         if stored.is_whole and not is_long:
-            tests, n_tests = _compare_tests(
-                stored.results, read_json(again.results_path) or {}, tolerance=tolerance
-            )
+            results = read_json(again.results_path) or {}
+            tests, n_tests = _compare_tests(stored.results, results, tolerance=tolerance)
+            of_tests = explain_tests(stored.results, results)
     facts = again.read_environment_facts()
     reasons = explain(
         stored.sessions, facts[-1] if facts else {}, config=config, results=stored.results
@@ -170,7 +171,7 @@ def _judge(
         n_test_returns=n_tests,
         tests=tuple(tests),
         is_short=is_short or is_long,
-        reasons=tuple(reasons),
+        reasons=(*of_tests, *reasons),
         tolerance=tolerance,
     )
 

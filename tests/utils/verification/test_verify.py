@@ -204,6 +204,19 @@ def test_another_test_is_caught(run):
     assert "the test of last is not" in describe_verdict(run, verdict)
 
 
+def test_a_test_that_a_clock_has_ended_is_told(run):
+    results = read_json(run.results_path)
+    results["test"]["last"] |= {"returns": [], "n_unfinished": 4}
+    write_json(run.results_path, results)
+    verdict = verify(run)
+    assert verdict.tests == ("last",)
+    (reason,) = reasons(verdict)
+    assert reason == (
+        "the test of last ran into its time limit (eval_timeout_seconds): 4 episodes were left "
+        "unfinished, 0 are"
+    )
+
+
 def test_a_part_of_a_run(run):
     verdict = verify(run, until=5 * 128)
     assert verdict.is_verified
