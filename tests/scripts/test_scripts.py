@@ -39,6 +39,10 @@ def test_there_are_the_scripts_that_the_makefile_names():
             "brax_eval_policy.py",
             "brax_train_policy.py",
             "import_sb3.py",
+            "benchmark_scaling.py",
+            "experiments.py",
+            "record_dataset.py",
+            "tune.py",
         }
     for word in makefile.split():
         if word.startswith("scripts/"):
@@ -130,7 +134,7 @@ def test_every_config_trains_for_a_moment():
 def test_results_are_reproduced_and_kept(tmp_path):
     trial = [
         "--filter",
-        "FrozenLake",
+        "FrozenLake-v1:ppo",
         "--seeds",
         "2",
         "--jobs",
