@@ -28,10 +28,18 @@ def describe_start(run: Run, agent: BaseAgent, plan: TrainingPlan) -> str:
             "\nnote: torch environments are made for a GPU; on a CPU simd is the fast vectorization"
         )
     return (
-        f"{config.config_id}: {env.num_envs} {env.vectorization_name} environments, "
+        f"{config.config_id}: {_environments(agent)}, "
         f"{n_parameters:,} parameters on {config.device}, seed {config.seed}, "
         f"{run.path}{beginning}{note}" + "".join(f"\n{line}" for line in agent.describe_learning())
     )
+
+
+def _environments(agent: BaseAgent) -> str:
+    env, share = agent.train_env, agent.share
+    if share is None:
+        return f"{env.num_envs} {env.vectorization_name} environments"
+    n = share.total // share.n
+    return f"{share.total} {env.vectorization_name} environments in {n} processes"
 
 
 def describe_result(
