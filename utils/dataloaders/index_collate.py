@@ -70,7 +70,10 @@ def build_update_loader(
             of them; None: those of the buffer.
     """
     sampler = MultiPassSampler(
-        n_units or (lambda: buffer.n_units), batch_size=batch_size, n_passes=n_passes, generator=generator
+        n_units or (lambda: buffer.n_units),
+        batch_size=batch_size,
+        n_passes=n_passes,
+        generator=generator,
     )
     # The loader draws a base seed for workers that it does not have; a generator of its own keeps
     # that out of the global stream.
