@@ -19,14 +19,15 @@ def learn(config_id: str, *overrides: str) -> ImitationAgent:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("variant", "seed"), [("diffusion", 0), ("diffusion", 1), ("diffusion_transformer", 0)]
+    ("variant", "seed", "least"),
+    [("diffusion", 0, 0.95), ("diffusion", 1, 0.95), ("diffusion_transformer", 0, 0.9)],
 )
-def test_diffusion_goes_both_ways(variant: str, seed: int) -> None:
+def test_diffusion_goes_both_ways(variant: str, seed: int, least: float) -> None:
     pytest.importorskip("diffusers")
     agent = learn(f"Obstacle-v0:{variant}", f"seed={seed}")
     result = agent.evaluate(n_episodes=200)
     agent.close()
-    assert result.mean >= 0.95  # who does not look has 0
+    assert result.mean >= least  # who does not look has 0
     assert 0.3 <= result.metrics["went_left"] <= 0.7
 
 
