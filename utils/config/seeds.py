@@ -14,7 +14,7 @@ class Seeds(NamedTuple):
     """Seeds that are listed, or a number of them."""
 
     listed: tuple[int, ...] = ()
-    count: int = 0
+    n_seeds: int = 0
     """Counted from the seed of the config; 0 where they are listed."""
 
     def resolve(self, first: int) -> tuple[int, ...]:
@@ -23,7 +23,7 @@ class Seeds(NamedTuple):
         Args:
             first: The seed of the config.
         """
-        return self.listed or tuple(range(first, first + self.count))
+        return self.listed or tuple(range(first, first + self.n_seeds))
 
 
 def read_seeds(text: str) -> Seeds:
@@ -36,7 +36,7 @@ def read_seeds(text: str) -> Seeds:
         count = int(match[1])
         if not 1 <= count <= _MOST:
             raise argparse.ArgumentTypeError(f"1x to {_MOST}x")
-        return Seeds(count=count)
+        return Seeds(n_seeds=count)
     seeds: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d+)(?:-(\d+))?\s*", part)

@@ -37,7 +37,7 @@ def test_a_training_of_a_group_gets_all_but_what_differs():
     )
     args = parse_train_args(words.split(), environ={})
     assert args.arguments == ("CartPole-v1:ppo", "--set", "gamma=0.9", "--max-timesteps", "100")
-    assert args.seeds == Seeds(count=3)
+    assert args.seeds == Seeds(n_seeds=3)
     assert args.n_jobs == 2
 
 
