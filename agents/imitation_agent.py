@@ -16,7 +16,8 @@ from agents.base_agent import BaseAgent
 from agents.replay_records import UpdateLog
 from utils.config import ImitationConfig
 from utils.dataloaders.window_source import WindowBatch, WindowSource
-from utils.demonstrations import Window, Windows, load_demonstrations, split_episodes
+from utils.demonstrations.load import load_demonstrations
+from utils.demonstrations.windows import Window, Windows, split_episodes
 from utils.normalization import fit_min_max_
 from utils.optimization import build_optimizer, clip_and_step, set_learning_rate
 from utils.schedules import schedule_value

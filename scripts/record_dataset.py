@@ -7,8 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from utils.demonstrations.record_cli import parse_record_args
-from utils.demonstrations.record_plan import RecordPlan, plan_recording
+from utils.demonstrations import RecordPlan, parse_record_args, plan_recording
 from utils.errors import exit_on_user_error
 from utils.run.selection import work_on_checkpoint
 

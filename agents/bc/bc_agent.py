@@ -13,7 +13,7 @@ from typing_extensions import override
 from agents.bc.bc_losses import distance, negative_likelihood, squared_error
 from agents.imitation_agent import ImitationAgent
 from utils.config import BCConfig
-from utils.demonstrations import Window
+from utils.demonstrations.windows import Window
 from utils.errors import ConfigError
 from utils.policies.cloned_policy import ClonedPolicy
 from utils.policy_factory import PolicySettings, build_policy

@@ -15,7 +15,7 @@ from typing_extensions import override
 from agents.diffusion.diffusion_losses import denoising_loss
 from agents.imitation_agent import ImitationAgent
 from utils.config import DiffusionConfig
-from utils.demonstrations import Window
+from utils.demonstrations.windows import Window
 from utils.diffusion import Denoiser, DenoiserSettings, DiffusionSettings
 from utils.errors import ConfigError
 from utils.optimization.averaging import move_towards_, warmed_up_decay

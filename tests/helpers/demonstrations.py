@@ -9,7 +9,7 @@ import numpy as np
 
 from agents.imitation_agent import ImitationAgent
 from tests.helpers.agents import make_agent
-from utils.demonstrations import Episode
+from utils.demonstrations.episodes import Episode
 from utils.demonstrations.minari_files import write_dataset
 
 SMALL_UNET = {"channels": [8, 16], "n_groups": 4, "kernel_size": 3, "step_dim": 8}

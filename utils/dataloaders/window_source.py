@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-from utils.demonstrations import Window, Windows
+from utils.demonstrations.windows import Window, Windows
 from utils.errors import CheckpointError
 
 

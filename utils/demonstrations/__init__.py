@@ -1,15 +1,10 @@
-"""Demonstrations: episodes that others played, as arrays to learn from, from files and to files."""
+"""Demonstrations: episodes that others played, as arrays to learn from, from files and to files.
 
-from utils.demonstrations.episodes import Demonstrations, Episode, join_episodes
-from utils.demonstrations.load import load_demonstrations
-from utils.demonstrations.windows import Window, Windows, split_episodes
+The command line and the plan of recording import nothing heavy and are named here; everything else
+is imported by its module once torch is needed.
+"""
 
-__all__ = [
-    "Demonstrations",
-    "Episode",
-    "Window",
-    "Windows",
-    "join_episodes",
-    "load_demonstrations",
-    "split_episodes",
-]
+from utils.demonstrations.record_cli import RecordArgs, parse_record_args
+from utils.demonstrations.record_plan import RecordPlan, plan_recording
+
+__all__ = ["RecordArgs", "RecordPlan", "parse_record_args", "plan_recording"]

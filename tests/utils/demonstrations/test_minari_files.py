@@ -170,7 +170,8 @@ def test_a_download_that_fails_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_
 
 def test_a_million_steps_are_read_and_drawn_from() -> None:
     """In memory: what counts is that nothing loops over the steps in Python."""
-    from utils.demonstrations import Episode, Windows, join_episodes
+    from utils.demonstrations.episodes import Episode, join_episodes
+    from utils.demonstrations.windows import Windows
 
     space = gym.spaces.Box(-1, 1, (4,), np.float32)
     n, length = 1000, 1000

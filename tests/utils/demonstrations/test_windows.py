@@ -4,7 +4,8 @@ import numpy as np
 import torch
 from gymnasium import spaces
 
-from utils.demonstrations import Demonstrations, Episode, Windows, join_episodes, split_episodes
+from utils.demonstrations.episodes import Demonstrations, Episode, join_episodes
+from utils.demonstrations.windows import Windows, split_episodes
 
 SPACE = spaces.Box(-np.inf, np.inf, (1,), np.float32)
 
