@@ -35,6 +35,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(_usage())
         return 0
     if argv[0] not in COMMANDS:
+        if argv[0].startswith("-"):
+            known = ", ".join(COMMANDS)
+            raise UserError(f"unknown option '{argv[0]}' before a command (known: {known})")
         hint = did_you_mean(argv[0], COMMANDS)
         raise UserError(f"unknown command '{argv[0]}'{hint} (known: {', '.join(COMMANDS)})")
     module = importlib.import_module(f"utils.experiments.commands.{COMMANDS[argv[0]][0]}")
