@@ -58,10 +58,14 @@ def write_archive(path: Path, runs: Sequence[Run]) -> int:
         Files written.
 
     Raises:
-        ConfigError: A run is being trained, or the name is that of no archive.
+        ConfigError: A run is being trained or holds a link to a folder elsewhere, or the name is
+            that of no archive or of a file in one of the runs.
         StorageError: A file cannot be read or written.
     """
     compression = compression_of(path)
+    for run in runs:
+        if _is_within(path, run.path):
+            raise ConfigError(f"'{path}' lies in run '{run.id}' itself: write it elsewhere")
     with contextlib.ExitStack() as locks:
         for run in runs:
             locks.enter_context(RunLock(run.path))
@@ -80,13 +84,20 @@ def _write(archive: tarfile.TarFile, runs: Sequence[Run]) -> int:
     for run in runs:
         of_run = index[run.id] = {}
         for name in _files(run.path):
-            with storage_errors(run.path / name):
-                archive.add(run.path / name, arcname=f"{run.id}/{name}", recursive=False)
-                of_run[name] = _fingerprint(run.path / name)
-    content = json.dumps({"form": _FORM, "runs": index}, indent=1).encode()
+            file, arcname = run.path / name, f"{run.id}/{name}"
+            with storage_errors(file):
+                if _is_inner_link(file, run.path):
+                    archive.add(file, arcname=arcname, recursive=False)
+                else:  # of a link that leads elsewhere, what it leads to
+                    with file.open("rb") as content:
+                        archive.addfile(
+                            archive.gettarinfo(arcname=arcname, fileobj=content), content
+                        )
+                of_run[name] = _fingerprint(file, run.path)
+    table = json.dumps({"form": _FORM, "runs": index}, indent=1).encode()
     entry = tarfile.TarInfo(_INDEX)
-    entry.size = len(content)
-    archive.addfile(entry, io.BytesIO(content))
+    entry.size = len(table)
+    archive.addfile(entry, io.BytesIO(table))
     return sum(map(len, index.values()))
 
 
@@ -98,6 +109,39 @@ def read_index(path: Path) -> dict[str, dict[str, str]]:
     """
     with _open(path) as archive:
         return _index(archive, path)
+
+
+def remove_archived(path: Path, runs: Sequence[Run]) -> list[str]:
+    """Remove the folders of runs that an archive holds as they are now.
+
+    Args:
+        path: The archive.
+        runs: All of them are in it.
+
+    Returns:
+        Why others are left as they are, a line for each.
+
+    Raises:
+        ConfigError: It is no archive of runs, or not a whole one.
+        StorageError: A file cannot be read or removed.
+    """
+    index, left = read_index(path), []
+    for run in runs:
+        if run.path.is_symlink():
+            left.append(f"run '{run.id}' is a link")
+            continue
+        try:
+            with RunLock(run.path):
+                if run.read_status()["status"] == "running":
+                    left.append(f"run '{run.id}' is being trained")
+                elif not _is_same(run.path, index[run.id]):
+                    left.append(f"run '{run.id}' has changed since it was archived")
+                else:
+                    with storage_errors(run.path):
+                        shutil.rmtree(run.path)
+        except ConfigError as error:
+            left.append(str(error))
+    return left
 
 
 def restore_archive(path: Path, runs_dir: Path) -> list[Restored]:
@@ -146,17 +190,23 @@ def _unpack(
     for run_id in new:
         for name, fingerprint in index[run_id].items():
             file = place / run_id / name
-            if not os.path.lexists(file) or _fingerprint(file) != fingerprint:
+            if not os.path.lexists(file) or _fingerprint(file, place / run_id) != fingerprint:
                 raise ConfigError(f"the archive is damaged: '{run_id}/{name}' is not what it was")
 
 
 def _is_there(folder: Path, files: dict[str, str]) -> bool:
     if not folder.exists():
         return False
-    there = _files(folder)
-    if set(there) == set(files) and all(_fingerprint(folder / f) == files[f] for f in there):
+    if _is_same(folder, files):
         return True
     raise ConfigError(f"'{folder}' is there already and is not the same: move it away first")
+
+
+def _is_same(folder: Path, files: dict[str, str]) -> bool:
+    there = _files(folder)
+    return set(there) == set(files) and all(
+        _fingerprint(folder / name, folder) == files[name] for name in there
+    )
 
 
 @contextlib.contextmanager
@@ -190,16 +240,43 @@ def _index(archive: tarfile.TarFile, path: Path) -> dict[str, dict[str, str]]:
 
 
 def _files(folder: Path) -> list[str]:
-    """Return every file and link below a folder by its relative name, temporary ones left out."""
+    """Return every file and link below a folder by its relative name.
+
+    Temporary files are left out, and links to nothing outside the folder.
+
+    Raises:
+        ConfigError: There is a link to a folder elsewhere.
+    """
     found = []
-    for place, _, names in os.walk(folder):
-        found += [os.path.relpath(os.path.join(place, name), folder) for name in names]
+    for place, folders, names in os.walk(folder):
+        links = [name for name in folders if os.path.islink(os.path.join(place, name))]
+        for path in (Path(place, name) for name in (*names, *links)):
+            if path.is_symlink() and not _is_inner_link(path, folder):
+                if path.is_dir():
+                    raise ConfigError(
+                        f"'{path}' is a link to a folder elsewhere, '{os.readlink(path)}': put "
+                        "that folder in its place first"
+                    )
+                if not path.exists():
+                    continue
+            found.append(os.path.relpath(path, folder))
     return sorted(n for n in found if n != LOCK_NAME and not n.endswith(TEMPORARY_SUFFIX))
 
 
-def _fingerprint(path: Path) -> str:
-    """Return the checksum of a file, or where a link leads."""
-    if path.is_symlink():
+def _is_within(path: Path, folder: Path) -> bool:
+    return path.resolve().is_relative_to(folder.resolve())
+
+
+def _is_inner_link(path: Path, folder: Path) -> bool:
+    """Say whether a path is a link that a copy of the folder can have too."""
+    if not path.is_symlink():
+        return False
+    return not os.path.isabs(os.readlink(path)) and _is_within(path, folder)
+
+
+def _fingerprint(path: Path, folder: Path) -> str:
+    """Return the checksum of a file, or where a link inside the folder leads."""
+    if _is_inner_link(path, folder):
         return f"-> {os.readlink(path)}"
     digest = hashlib.sha256()
     with path.open("rb") as file:

@@ -8,8 +8,14 @@ import pytest
 from tests.helpers.finished_runs import finished_run
 from utils.checkpoints import point
 from utils.errors import ConfigError, UserError
-from utils.experiments.archives import read_index, restore_archive, write_archive
+from utils.experiments.archives import (
+    read_index,
+    remove_archived,
+    restore_archive,
+    write_archive,
+)
 from utils.experiments.commands import archive
+from utils.run.lock import RunLock
 
 
 def contents(folder: Path) -> dict[str, bytes | str]:
@@ -120,3 +126,57 @@ def test_the_command_archives_and_removes(tmp_path, capsys):
     }.items():
         with pytest.raises(UserError, match=expected):
             archive.main([*words, *where])
+
+
+def test_an_archive_inside_a_run_is_refused(tmp_path):
+    (run,) = make_runs(tmp_path / "runs", 1)
+    words = ["seed=0", "--remove", "--yes", "--runs-dir", str(tmp_path / "runs")]
+    with pytest.raises(ConfigError, match="lies in run"):
+        archive.main([*words, "--out", str(run.path / "exports" / "a.tar")])
+    assert run.checkpoints_dir.exists()
+
+
+def test_links_come_back_or_what_they_led_to(tmp_path):
+    (run,) = make_runs(tmp_path / "runs", 1)
+    (tmp_path / "log").write_text("elsewhere")
+    os.symlink(tmp_path / "log", run.path / "absolute.log")
+    os.symlink("../../log", run.path / "relative.log")
+    os.symlink(tmp_path / "nothing", run.path / "dangling.log")
+    os.symlink("checkpoints", run.path / "folder")
+    path = tmp_path / "a.tar.gz"
+    write_archive(path, [run])
+    assert not restore_archive(path, tmp_path / "runs")[0].is_new
+    assert remove_archived(path, [run]) == []
+    restore_archive(path, tmp_path / "runs")
+    for name in ("absolute.log", "relative.log"):
+        assert not (run.path / name).is_symlink()
+        assert (run.path / name).read_text() == "elsewhere"
+    assert os.readlink(run.path / "folder") == "checkpoints"
+    assert not os.path.lexists(run.path / "dangling.log")
+
+
+def test_a_linked_folder_is_not_left_out_in_silence(tmp_path):
+    (run,) = make_runs(tmp_path / "runs", 1)
+    os.rename(run.checkpoints_dir, tmp_path / "disk")
+    os.symlink(tmp_path / "disk", run.checkpoints_dir)
+    with pytest.raises(ConfigError, match="is a link to a folder elsewhere"):
+        write_archive(tmp_path / "a.tar", [run])
+    assert not (tmp_path / "a.tar").exists()
+
+
+def test_only_what_is_in_the_archive_is_removed(tmp_path):
+    trained, changed, linked, same = runs = make_runs(tmp_path / "runs", 4)
+    path = tmp_path / "a.tar"
+    write_archive(path, runs)
+    (changed.path / "report.md").write_text("more")
+    os.rename(linked.path, tmp_path / "moved")
+    os.symlink(tmp_path / "moved", linked.path)
+    with RunLock(trained.path):
+        left = remove_archived(path, runs)
+    assert [run.path.exists() for run in runs] == [True, True, True, False]
+    assert [line.split("' ")[1].split(":")[0] for line in left] == [
+        "is being trained by another process",
+        "has changed since it was archived",
+        "is a link",
+    ]
+    assert not same.path.exists()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from utils.errors import UserError
 from utils.experiments.archives import (
     compression_of,
     read_index,
+    remove_archived,
     restore_archive,
     write_archive,
 )
@@ -71,10 +72,11 @@ def _archive(given: argparse.Namespace) -> int:
     size = given.out.stat().st_size / 1e6
     print(f"{what}, {n_files} files, {size:,.1f} MB written to {given.out}")
     if given.remove:
-        read_index(given.out)
-        for run in runs:
-            shutil.rmtree(run.path)
-        print(f"removed the folders of {what}")
+        left = remove_archived(given.out, runs)
+        n_removed = len(runs) - len(left)
+        print(f"removed the folders of {'1 run' if n_removed == 1 else f'{n_removed} runs'}")
+        for reason in left:
+            print(f"note: left as it is: {reason}", file=sys.stderr)
     return 0
 
 
