@@ -65,8 +65,7 @@ class LocalSweep:
 
     def _start(self, n_trials: int) -> bool:
         """Fill the free places; says whether a training was started."""
-        # One that is over keeps its place until its value is noted: the next choice builds on it.
-        n_free = self._n_jobs - sum(work.n_running + work.is_over for work in self._active)
+        n_free = self._n_jobs - sum(work.n_places for work in self._active)
         n_started = 0
         while n_free > n_started:
             training = next((t for work in self._active for t in work.waiting), None)
@@ -93,6 +92,7 @@ class LocalSweep:
 
     def _look_after(self, work: TrialWork) -> None:
         """Take new values, stop what lags behind or has failed, and note an end."""
+        work.note_ends()
         is_over = work.is_over  # asked before the values are read, so that the last ones are in
         lags = [self._report(work, mean) for mean in work.new_means()]
         if is_over:

@@ -144,6 +144,21 @@ class TrialWork:
         self.reported: list[float] = []
         self.stop_reason: str | None = None
         self.kill_at = math.inf
+        self._n_ended = 0
+
+    def note_ends(self) -> None:
+        """Note which trainings have ended: what is read after it holds all their values."""
+        self._n_ended = sum(training.is_ended() for training in self.trainings)
+
+    @property
+    def n_places(self) -> int:
+        """Trainings that take the place of others: those that were begun and not noted as ended.
+
+        So the last values of one are read before another is begun. A trial that is over keeps a
+        place until its value is noted: the next choice builds on it.
+        """
+        n_begun = sum(training.process is not None for training in self.trainings)
+        return n_begun - self._n_ended or int(self.is_over)
 
     @property
     def waiting(self) -> list[Training]:

@@ -18,9 +18,11 @@ from utils.sweeps.cli import parse_sweep_args
 pytest.importorskip("optuna")
 
 import utils.sweeps.trial
+from utils.sweeps.local import LocalSweep
 from utils.sweeps.report import draw_sweep
 from utils.sweeps.session import run_session
 from utils.sweeps.study import PROCESS, SETTINGS, SweepStudy, state_of
+from utils.sweeps.trial import TrialWork
 
 ROOT = Path(__file__).resolve().parents[3]
 ONE_SEED = {"seed": 0, "n_seeds": 1}
@@ -167,6 +169,70 @@ def test_another_sweep_in_the_same_folder_is_refused(quick):
 
 
 MODULES = ("tests.helpers.quick_sweep", "matplotlib.figure")
+
+
+class EndsUnseen:
+    """A training that ends after it was looked at, and leaves one value."""
+
+    process = exit_code = None
+
+    def start(self):
+        self.process = self
+
+    def is_running(self):
+        return self.process is not None and not self.is_ended()
+
+    def is_ended(self):
+        return self.exit_code is not None
+
+    def read_values(self):
+        return [1.0] if self.is_ended() else []
+
+    def stop(self, number):
+        pass
+
+
+class Laggards:
+    """A study of one trial that lags behind by its first value."""
+
+    def __init__(self):
+        self.said = []
+
+    def report(self, trial, value, *, step):
+        self.said.append((value, step))
+        return True
+
+    def prune(self, trial):
+        self.said.append("pruned")
+
+
+class Bare:
+    number = 0
+
+    def set_user_attr(self, key, value):
+        pass
+
+
+def test_the_last_values_of_a_seed_are_read_before_the_next_one_is_started(tmp_path):
+    spec = read_sweep(ROOT / "config" / "sweeps" / "cartpole_ppo.yaml")
+    study = Laggards()
+    sweep = LocalSweep(study, tmp_path, n_jobs=1, seeds=(0, 1), tell=lambda line: None)
+    work = TrialWork(Bare(), {}, spec, tmp_path, seeds=(0, 1))
+    first, second = work.trainings = [EndsUnseen(), EndsUnseen()]
+    sweep._active.append(work)
+    assert sweep._start(1)
+    sweep._look_after(work)
+    first.exit_code = 0  # between a look and the next start
+    assert not sweep._start(1)
+    sweep._look_after(work)
+    assert study.said == [(1.0, 1)]
+    assert work.waiting == []
+    assert not sweep._start(1)  # nothing is chosen before that is noted
+    sweep._look_after(work)
+    assert study.said[-1] == "pruned"
+    assert second.process is None
+
+
 LONGEST_SECONDS = 300.0
 
 
