@@ -55,7 +55,8 @@ def _headline(verdict: Verdict) -> str:
         )
     if verdict.states:
         return f"all {verdict.n_rows} epochs of metrics are equal, the weights are not"
-    return f"metrics and weights are equal, the test of {' and '.join(verdict.tests)} is not"
+    same = "metrics are" if verdict.weights_epoch is None else "metrics and weights are"
+    return f"{same} equal, the test of {' and '.join(verdict.tests)} is not"
 
 
 def _row_lines(row: RowDifference) -> list[str]:

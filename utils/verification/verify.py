@@ -149,14 +149,15 @@ def _judge(
     of_tests: list[str] = []
     is_short = watch.difference is None and watch.n_rows < len(stored.rows)
     is_long = stored.is_whole and watch.n_extra > 0
-    if watch.difference is None and not is_short and stored.state is not None:
+    is_same = watch.difference is None and not is_short
+    if is_same and stored.state is not None:
         state = load_checkpoint(again.checkpoint(f"epoch={stored.epoch:02}"))
         states = compare_states(stored.state, state, tolerance=tolerance)
         epoch, n_numbers = stored.epoch, count_numbers(stored.state)
-        if stored.is_whole and not is_long:
-            results = read_json(again.results_path) or {}
-            tests, n_tests = _compare_tests(stored.results, results, tolerance=tolerance)
-            of_tests = explain_tests(stored.results, results)
+    if is_same and stored.is_whole and not is_long:
+        results = read_json(again.results_path) or {}
+        tests, n_tests = _compare_tests(stored.results, results, tolerance=tolerance)
+        of_tests = explain_tests(stored.results, results)
     facts = again.read_environment_facts()
     reasons = explain(
         stored.sessions, facts[-1] if facts else {}, config=config, results=stored.results

@@ -204,6 +204,19 @@ def test_another_test_is_caught(run):
     assert "the test of last is not" in describe_verdict(run, verdict)
 
 
+def test_a_run_without_its_checkpoints_is_compared_by_its_test(run):
+    shutil.rmtree(run.checkpoints_dir)
+    verdict = verify(run)
+    assert verdict.is_verified, describe_verdict(run, verdict)
+    assert (verdict.weights_epoch, verdict.n_test_returns) == (None, 8)
+    results = read_json(run.results_path)
+    results["test"]["best"]["returns"][-1] += 1.0
+    write_json(run.results_path, results)
+    verdict = verify(run)
+    assert verdict.tests == ("best",)
+    assert "metrics are equal, the test of best is not" in describe_verdict(run, verdict)
+
+
 def test_a_test_that_a_clock_has_ended_is_told(run):
     results = read_json(run.results_path)
     results["test"]["last"] |= {"returns": [], "n_unfinished": 4}
