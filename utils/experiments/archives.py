@@ -123,7 +123,6 @@ def remove_archived(path: Path, runs: Sequence[Run]) -> list[str]:
 
     Raises:
         ConfigError: It is no archive of runs, or not a whole one.
-        StorageError: A file cannot be read or removed.
     """
     index, left = read_index(path), []
     for run in runs:
@@ -139,7 +138,7 @@ def remove_archived(path: Path, runs: Sequence[Run]) -> list[str]:
                 else:
                     with storage_errors(run.path):
                         shutil.rmtree(run.path)
-        except ConfigError as error:
+        except (ConfigError, StorageError) as error:
             left.append(str(error))
     return left
 

@@ -14,6 +14,7 @@ from utils.experiments.records import Record
 from utils.run import Run, read_labels
 from utils.run.labels import KEEP_TAG
 from utils.run.lock import RunLock
+from utils.storage import storage_errors
 
 REMOVED = ("checkpoints", "debug", "inspection", "tensorboard", "videos")
 """What goes of a cleaned run. All else stays: what compares it, draws it and trains it again, what
@@ -61,6 +62,7 @@ def clean_run(run: Run, paths: Sequence[Path]) -> None:
 
     Raises:
         ConfigError: It is.
+        StorageError: Something cannot be removed.
     """
     if KEEP_TAG in read_labels(run.path).tags:
         raise ConfigError(f"run '{run.id}' was tagged '{KEEP_TAG}' meanwhile")
@@ -68,10 +70,11 @@ def clean_run(run: Run, paths: Sequence[Path]) -> None:
         if run.read_status()["status"] == "running":
             raise ConfigError(f"run '{run.id}' is being trained")
         for path in paths:
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
+            with storage_errors(path):
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink(missing_ok=True)
 
 
 def removable(folder: Path) -> list[Path]:

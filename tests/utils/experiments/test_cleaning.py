@@ -1,3 +1,7 @@
+import errno
+import os
+import shutil
+
 import pytest
 
 from tests.helpers.finished_runs import finished_run
@@ -73,6 +77,25 @@ def test_a_run_that_is_trained_meanwhile_is_left_alone(tmp_path):
     with pytest.raises(ConfigError, match="is being trained"):
         clean_run(run, plan.paths)
     assert run.checkpoints_dir.exists()
+
+
+def test_what_cannot_be_removed_is_told_and_the_others_are_cleaned(tmp_path, monkeypatch, capsys):
+    stubborn, other = finished_run(tmp_path, seed=0), finished_run(tmp_path, seed=1)
+    remove = shutil.rmtree
+
+    def refuse(path, *args, **kwargs):
+        if path == stubborn.checkpoints_dir:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        remove(path, *args, **kwargs)
+
+    monkeypatch.setattr("utils.experiments.cleaning.shutil.rmtree", refuse)
+    words = ["--runs-dir", str(tmp_path), "--keep-best", "0", "--keep-recent", "0", "--yes"]
+    assert clean.main(words) == 0
+    assert stubborn.checkpoints_dir.exists()
+    assert not other.checkpoints_dir.exists()
+    shown = capsys.readouterr()
+    assert "of 1 run" in shown.out.splitlines()[-1]
+    assert f"note: not cleaned: cannot write '{stubborn.checkpoints_dir}'" in shown.err
 
 
 def test_it_asks_first(tmp_path, monkeypatch, capsys):

@@ -76,7 +76,7 @@ def _archive(given: argparse.Namespace) -> int:
         n_removed = len(runs) - len(left)
         print(f"removed the folders of {'1 run' if n_removed == 1 else f'{n_removed} runs'}")
         for reason in left:
-            print(f"note: left as it is: {reason}", file=sys.stderr)
+            print(f"note: not removed: {reason}", file=sys.stderr)
     return 0
 
 

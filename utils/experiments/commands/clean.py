@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from utils.config.option_parser import whole_number
-from utils.errors import ConfigError, UserError
+from utils.errors import ConfigError, StorageError, UserError
 from utils.experiments.cleaning import Cleaning, clean_run, plan_cleaning
 from utils.experiments.commands.options import (
     add_filters,
@@ -69,13 +69,13 @@ def _clean(plans: Sequence[Cleaning]) -> int:
     for plan in plans:
         try:
             clean_run(plan.record.run, plan.paths)
-        except ConfigError as error:
+        except (ConfigError, StorageError) as error:
             problems.append(str(error))
         else:
             done.append(plan)
     print(f"removed {_megabytes(done)} of {_count(done)}")
     for problem in problems:
-        print(f"note: left as it is: {problem}", file=sys.stderr)
+        print(f"note: not cleaned: {problem}", file=sys.stderr)
     return 0
 
 
