@@ -163,7 +163,8 @@ def resolve_machine(config: Config, plan: TrainingPlan) -> Config:
     changes: dict[str, Any] = {}
     if config.device == "auto" or not has_cuda:
         changes["device"] = "cuda" if has_cuda else "cpu"
-    if (plan.is_debug or is_debugger_attached()) and not is_resumed:
+    is_alone = config.n_processes == 1  # several could not share one environment
+    if (plan.is_debug or is_debugger_attached()) and not is_resumed and is_alone:
         changes |= {"n_envs": 1, "vectorization": "sync"}
         if isinstance(config, PPOConfig):  # a share of its rollout, which is smaller now
             changes["batch_size"] = 1.0

@@ -203,6 +203,7 @@ def test_mistakes_are_told_before_anything_is_started(tmp_path):
             ("--devices", "2", "--set", "exploration.kind=rnd"),
             "2 processes: exploration.kind: rnd learns what is new in one process",
         ),
+        (("--devices", "2", "--debug"), "--debug trains one environment in one process"),
     ):
         done = train(*config, *words, runs_dir=tmp_path)
         assert done.code == 2

@@ -294,3 +294,10 @@ def test_debugging_means_one_environment_and_one_batch():
     config = resolve(make_config(vectorization="async", batch_size=16), is_debug=True)
     assert (config.n_envs, config.vectorization) == (1, "sync")
     assert config.resolved_batch_size == config.rollout_size == 8
+
+
+def test_processes_that_share_environments_keep_them_under_a_debugger(monkeypatch):
+    monkeypatch.setattr("agents.training.is_debugger_attached", lambda: True)
+    config = make_config(devices=2)
+    assert resolve(config).n_envs == config.n_envs == 2
+    assert resolve(make_config()).n_envs == 1

@@ -53,6 +53,12 @@ def plan_training(args: TrainArgs) -> TrainingPlan:
     config = _load(args, runs_dir)
     _check_wrappers(config, args)
     _check_threads(config, args)
+    if args.debug and config.n_processes > 1:
+        raise ConfigError(
+            f"--debug trains one environment in one process, and the config asks for "
+            f"{config.n_processes} processes: leave --debug out, or give --set debug=true, which "
+            "keeps the environments"
+        )
     checkpoint = None
     if args.init_from_run is not None:
         reference, name = split_reference(args.init_from_run)
