@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from utils.errors import ConfigError, StorageError
+from utils.experiments.records import is_ours
 from utils.run import Run
 from utils.run.lock import LOCK_NAME, RunLock
 from utils.storage import TEMPORARY_SUFFIX, atomic_file, storage_errors
@@ -128,6 +129,9 @@ def remove_archived(path: Path, runs: Sequence[Run]) -> list[str]:
     for run in runs:
         if run.path.is_symlink():
             left.append(f"run '{run.id}' is a link")
+            continue
+        if not is_ours(run):
+            left.append(f"'{run.path}' is no run of this program")
             continue
         try:
             with RunLock(run.path):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from utils.errors import ConfigError
-from utils.experiments.records import Record
+from utils.experiments.records import Record, is_ours
 from utils.run import Run, read_labels
 from utils.run.labels import KEEP_TAG
 from utils.run.lock import RunLock
@@ -58,12 +58,14 @@ def plan_cleaning(
 
 
 def clean_run(run: Run, paths: Sequence[Path]) -> None:
-    """Remove what was planned, unless the run is being trained or was tagged by now.
+    """Remove what was planned, unless the run is being trained or was tagged by now, or is none.
 
     Raises:
         ConfigError: It is.
         StorageError: Something cannot be removed.
     """
+    if not is_ours(run):
+        raise ConfigError(f"'{run.path}' is no run of this program")
     if KEEP_TAG in read_labels(run.path).tags:
         raise ConfigError(f"run '{run.id}' was tagged '{KEEP_TAG}' meanwhile")
     with RunLock(run.path):
@@ -96,6 +98,8 @@ def _best(records: Sequence[Record], n: int, metric: str) -> list[Record]:
 
 
 def _why_kept(record: Record, *, is_recent: bool, is_best: bool) -> str:
+    if not is_ours(record.run):
+        return "no run of this program"
     if record.columns["status"] == "running":
         return "running"
     if KEEP_TAG in record.columns["tags"]:

@@ -58,6 +58,14 @@ class Record:
         return key in self.columns or key in self.settings or key in self.metrics
 
 
+def is_ours(run: Run) -> bool:
+    """Say whether a folder with a `config.json`, which other programs write too, is a run."""
+    config = read_json(run.config_path)
+    return isinstance(config, Mapping) and all(
+        isinstance(config.get(key), str) for key in ("config_id", "env_id", "algo_id")
+    )
+
+
 def read_stored(run: Run) -> dict[str, Any]:
     """Return what the files of a run tell, as JSON values; a damaged file tells nothing."""
     config = _read_config(run)

@@ -180,3 +180,15 @@ def test_only_what_is_in_the_archive_is_removed(tmp_path):
         "is a link",
     ]
     assert not same.path.exists()
+
+
+def test_a_folder_of_another_program_is_not_removed(tmp_path, capsys):
+    folder = tmp_path / "runs" / "model"
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text('{"model_type": "bert"}')
+    words = ["status=unknown", "--out", str(tmp_path / "a.tar"), "--remove", "--yes"]
+    assert archive.main([*words, "--runs-dir", str(tmp_path / "runs")]) == 0
+    assert (folder / "config.json").exists()
+    shown = capsys.readouterr()
+    assert "removed the folders of 0 runs" in shown.out
+    assert f"note: not removed: '{folder}' is no run of this program" in shown.err

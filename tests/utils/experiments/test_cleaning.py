@@ -68,6 +68,18 @@ def test_what_goes_and_what_stays(tmp_path):
     assert plans(tmp_path, keep_best=0, keep_recent=0)[0].reason == "cleaned already"
 
 
+@pytest.mark.parametrize("content", ['{"model_type": "bert"}', "[]", "{"])
+def test_a_folder_of_another_program_is_left_alone(tmp_path, content):
+    folder = tmp_path / "model"
+    (folder / "checkpoints").mkdir(parents=True)
+    (folder / "config.json").write_text(content)
+    (plan,) = plan_cleaning(read_records(tmp_path), keep_best=0, keep_recent=0, metric="test")
+    assert plan.reason == "no run of this program"
+    with pytest.raises(ConfigError, match="is no run of this program"):
+        clean_run(plan.record.run, [folder / "checkpoints"])
+    assert (folder / "checkpoints").exists()
+
+
 def test_a_run_that_is_trained_meanwhile_is_left_alone(tmp_path):
     run = finished_run(tmp_path)
     plan = plans(tmp_path, keep_best=0, keep_recent=0)[0]
