@@ -59,6 +59,8 @@ def build_tuning(
     keys = {".".join(override.path) for override in given}
     if taken := [key for key in _NOT_SETTABLE if key in keys]:
         raise ConfigError(f"--set {taken[0]}: tune.py decides this by itself")
+    if budget.max_timesteps is not None and "max_timesteps" in keys:
+        raise ConfigError("--max-timesteps and --set max_timesteps are the same: give one of them")
     document = read_space(space)
     parameters = _without_fixed(document.data["parameters"], keys)
     if not parameters:

@@ -106,6 +106,8 @@ def test_mistakes_are_told():
         plan("CartPole-v1:random")
     with pytest.raises(ConfigError, match="--set seed"):
         plan(CONFIG, "--set", "seed=1")
+    with pytest.raises(ConfigError, match="give one of them"):
+        plan(CONFIG, "--max-timesteps", "1e4", "--set", "max_timesteps=2e5")
     with pytest.raises(UserError, match="did you mean '--pruner'"):
         parse_tune_args([CONFIG, "--prunner", "none"])
     with pytest.raises(UserError, match="did you mean 'hyperband'"):
