@@ -19,7 +19,7 @@ from utils.run import Run, list_runs
 from utils.run.run import CONFIG_NAME
 
 CACHE_NAME = ".experiments.sqlite"
-_FORM = 2
+_FORM = 3
 """Of the stored records; another one is a cache of another program."""
 _WAIT_SECONDS = 10.0
 

@@ -84,7 +84,7 @@ def read_stored(run: Run) -> dict[str, Any]:
         "tags": list(labels.tags),
         "note": labels.note,
         "started": _started(run.path.name),
-        "timesteps": metrics.get("train/total/timesteps", 0),
+        "timesteps": metrics.get("train/total/timesteps") or run.saved_timesteps() or 0,
         "budget": config.get("max_timesteps"),
         "seconds": metrics.get("train/total/seconds"),
         "best": metrics.get("val/best/ep_rew_mean"),

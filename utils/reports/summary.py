@@ -43,6 +43,8 @@ def summarize_run(
     if evaluations:
         summary |= _summarize_evaluations(evaluations, solved_threshold)
     results = read_json(run.results_path) or {}
+    if not rows and isinstance(results.get("timesteps"), int):
+        summary["train/total/timesteps"] = results["timesteps"]
     for name, result in results.get("test", {}).items():
         for key in ("mean", "std"):
             if result.get(key) is not None:

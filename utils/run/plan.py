@@ -203,12 +203,18 @@ def _reached_goal(run: Run, config: Config) -> bool:
 
 
 def _why_nothing_to_do(run: Run, config: Config) -> str:
+    status = run.read_status()
+    if "imported_at" in status:
+        return (
+            f"run '{run.id}' was {status.get('reason', 'imported')}: it is played, inspected and "
+            "published as it is, and not trained on here"
+        )
     if not _reached_goal(run, config):
         return (
             f"run '{run.id}' has made its {config.max_timesteps:,} timesteps; "
             "give a larger --max-timesteps to train it further"
         )
-    reason = run.read_status().get("reason", "it reached its goal")
+    reason = status.get("reason", "it reached its goal")
     goals = " and ".join(f"--set {key}=false" for key in _GOALS if getattr(config, key))
     return (
         f"run '{run.id}' is complete ({reason}); to train it further give a larger "

@@ -24,8 +24,8 @@ def parse_import_args(argv: Sequence[str]) -> argparse.Namespace:
     parser = OptionParser(
         prog="import_sb3.py",
         description=(
-            "Make a run folder of a model that Stable-Baselines3 saved (PPO, A2C, DQN, SAC, TD3, "
-            "DDPG): it can then be played, inspected, exported and published like any other. "
+            "Make a run folder of a model that Stable-Baselines3 saved (PPO, A2C, DQN, SAC, TD3,\n"
+            "DDPG): it can then be played, inspected, exported and published like any other.\n"
             "Nothing that lies in the file is run, so a file from a stranger does no harm."
         ),
         allow_abbrev=False,

@@ -178,8 +178,13 @@ def _judge(
 
 
 def _read_stored(run: Run, until: int | None) -> _Stored:
-    status = str(run.read_status()["status"])
-    if status == "running":
+    status = run.read_status()
+    if "imported_at" in status:
+        raise UserError(
+            f"run '{run.id}' was {status.get('reason', 'imported')}: there is no training of ours "
+            "to repeat"
+        )
+    if status["status"] == "running":
         raise UserError(f"run '{run.id}' is being trained: verify it when it has ended")
     rows = [
         row for row in read_jsonl(run.metrics_jsonl) if until is None or row["timesteps"] <= until
@@ -199,7 +204,7 @@ def _read_stored(run: Run, until: int | None) -> _Stored:
         rows=rows,
         state=state,
         epoch=epoch,
-        is_whole=status == "completed" and until is None,
+        is_whole=status["status"] == "completed" and until is None,
         sessions=run.read_environment_facts(),
         results=read_json(run.results_path) or {},
     )

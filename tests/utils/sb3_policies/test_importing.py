@@ -9,11 +9,15 @@ import torch
 
 from agents import build_agent
 from agents.loading import load_policy
+from utils.config.cli import parse_train_args
 from utils.environment import build_env_from_config
-from utils.errors import ConfigError
+from utils.errors import ConfigError, UserError
+from utils.experiments.records import as_record, read_stored
 from utils.rollouts.stepper import to_tensors
+from utils.run.plan import plan_training
 from utils.sb3_policies.importing import import_model
 from utils.spaces import ActionAdapter
+from utils.verification.verify import verify_run
 
 sb3 = pytest.importorskip("stable_baselines3")
 
@@ -247,6 +251,12 @@ def test_a_trained_model_is_as_good_here(tmp_path):
     assert imported.run.read_status()["status"] == "completed"
     with pytest.raises(ConfigError, match="trained on only there"):
         build_agent(config)
+    record = as_record(imported.run, read_stored(imported.run))
+    assert record.columns["timesteps"] == 4096
+    with pytest.raises(UserError, match=r"imported .*: there is no training"):
+        verify_run(imported.run, until=None, tolerance=None, folder=None, tell=lambda *_: None)
+    with pytest.raises(UserError, match=r"imported .*, and not trained on"):
+        plan_training(parse_train_args(["--resume", str(imported.run.path)]))
 
 
 def play_theirs(model, env, seed):
