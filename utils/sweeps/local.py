@@ -115,7 +115,9 @@ class LocalSweep:
         failure = work.failure() if work.stop_reason is None else work.stop_reason
         if failure == PRUNED:
             self._study.prune(trial)
-            shown = f"{work.reported[-1]:.4g} after {len(work.reported)} evaluations"
+            n_done = len(work.reported)
+            evaluations = "evaluation" if n_done == 1 else "evaluations"
+            shown = f"{work.reported[-1]:.4g} after {n_done} {evaluations}"
             self._tell(f"{name}: pruned at {shown} ({work.seconds:.0f} s)")
             return
         if failure is None:

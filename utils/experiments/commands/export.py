@@ -56,7 +56,8 @@ def main(argv: Sequence[str]) -> int:
     with storage_errors(given.out):
         given.out.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(given.out, text.encode(), sync=False)
-    print(f"{len(table.rows)} rows written to {given.out}")
+    n_rows = len(table.rows)
+    print(f"{n_rows:,} {'row' if n_rows == 1 else 'rows'} written to {given.out}")
     return 0
 
 

@@ -61,7 +61,7 @@ def _facts(record: Record) -> str:
         "status": f"{columns['status']}" + (f": {columns['reason']}" if columns["reason"] else ""),
         "started": columns["started"] or None,
         "timesteps": f"{columns['timesteps']:,} of {columns['budget'] or 0:,}",
-        "training time": None if seconds is None else format_duration(seconds),
+        "training time": None if seconds is None else _duration(seconds),
         "best evaluation": columns["best"],
         "test, best policy": columns["test"],
         "test, last policy": columns["last"],
@@ -73,6 +73,10 @@ def _facts(record: Record) -> str:
         "size": _size(record.run.path),
     }
     return _lines({key: value for key, value in shown.items() if value is not None})
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 60 else format_duration(seconds)
 
 
 def _settings(run: Run) -> str:
