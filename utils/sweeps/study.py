@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -198,8 +199,7 @@ class SweepStudy:
         if known is None:
             self._study.set_user_attr(_SHAPE, dict(shape))
         elif known != shape:
-            is_file = known["file"] != shape["file"]
-            what = f"what is tried, {self.spec.path}, differs" if is_file else "--seeds differs"
+            what = _what_differs(known, shape, self.spec.path)
             raise ConfigError(
                 f"{folder} holds a study that was begun otherwise ({what}); "
                 "go on with what it was begun with, or give another --out"
@@ -231,6 +231,17 @@ class SweepStudy:
         # A trial that ended before it chose has only what was laid down for it.
         coordinates = trial.system_attrs.get("fixed_params", {}) | trial.params
         self._study.enqueue_trial(coordinates, user_attrs={AGAIN: trial.number})
+
+
+def _what_differs(known: Mapping[str, Any], shape: Mapping[str, Any], path: Path) -> str:
+    """Say in words what a study was begun with otherwise."""
+    if known["file"] == shape["file"]:
+        return "--seeds differs"
+    before, now = json.loads(known["file"]), json.loads(shape["file"])
+    different = {key for key in now if before.get(key) != now[key]}
+    if different == {"metric"}:
+        return "the metric differs"
+    return f"what is tried, {path}, differs"
 
 
 def _last_value(trial: FrozenTrial) -> float | None:

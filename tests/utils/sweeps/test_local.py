@@ -164,6 +164,8 @@ def test_another_sweep_in_the_same_folder_is_refused(quick):
     quick(RANDOM, "--n-trials", "1")
     with pytest.raises(ConfigError, match=r"what is tried, .*, differs"):
         quick(RANDOM.replace("0.9", "0.8"), "--n-trials", "1")
+    with pytest.raises(ConfigError, match="the metric differs"):
+        quick(RANDOM.replace("maximize", "minimize"), "--n-trials", "1")
     with pytest.raises(ConfigError, match="--seeds differs"):
         quick(RANDOM, "--n-trials", "1", "--seeds", "2")
 
