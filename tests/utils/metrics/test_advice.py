@@ -53,6 +53,7 @@ def test_every_setting_that_an_alert_names_exists():
     configs = (
         load_config("CartPole-v1:ppo", [*open_, *more]),
         load_config("CartPole-v1:dreamer", dreams),
+        load_config("Spotlight-v0:world_models"),
     )
     for alert in load_metrics_config().alerts:
         applying = [fixes_that_apply(alert.fixes, config) for config in configs]
