@@ -7,6 +7,7 @@ them in Gymnasium's registry (also by `tests.helpers.envs:Counting-v0`).
 from __future__ import annotations
 
 import os
+import signal
 import time
 from typing import Any
 
@@ -249,6 +250,9 @@ class DyingEnv(_FaultyEnv):
     def misbehave(self) -> Any:
         if self.by_signal is None:
             os._exit(9)
+        if self.by_signal != signal.SIGKILL:  # the process may be a copy of one that handles it
+            signal.signal(self.by_signal, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [self.by_signal])
         os.kill(os.getpid(), self.by_signal)
 
 
