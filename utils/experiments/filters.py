@@ -27,7 +27,7 @@ class Condition:
     """One of them is enough; with `!=` none of them may hold."""
 
     def holds(self, record: Record) -> bool:
-        """Say whether a run meets the condition; without a value of the key it does not."""
+        """Say whether a run meets the condition; without a value of the key only `!=` is met."""
         if not self.key:
             places = [record.columns[name] for name in ("id", "config", "group")]
             return any(_contains(place, word) for place in places for word in self.values)

@@ -82,9 +82,10 @@ def _scores(given: argparse.Namespace) -> tuple[Table, str]:
     comparison = read_comparison(given)
     rows = tuple(scores_row(item) for item in summarize_methods(comparison))
     scales = "".join(f" {task}: {scale.reason}." for task, scale in comparison.scales.items())
+    way = "Student's t" if len(comparison.tasks) == 1 else "stratified bootstrap"
     caption = (
         f"{comparison.metric} on {', '.join(comparison.tasks)}. Mean with its 95 % interval by "
-        f"Student's t; interquartile mean with its 95 % interval by stratified bootstrap.{scales}"
+        f"{way}; interquartile mean with its 95 % interval by stratified bootstrap.{scales}"
     )
     return Table(scores_header(comparison), rows), caption
 
