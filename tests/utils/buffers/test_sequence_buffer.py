@@ -318,8 +318,8 @@ def test_sequences_are_drawn_by_their_priorities(place: Place) -> None:
     # Stratified draws vary less than independent ones, which stay below this bound.
     assert ((counts - n * share) ** 2 / (n * share)).sum() < 2 * len(starts)
     batch = buffer.sample(64, generator=torch.Generator().manual_seed(0), beta=1.0)
-    drawn = errors[np.searchsorted(starts, batch.index[:, 0].numpy())]
-    torch.testing.assert_close(batch.weight, drawn.min() / drawn)
+    drawn = errors[np.searchsorted(starts, batch.index[:, 0].cpu().numpy())]
+    torch.testing.assert_close(batch.weight.cpu(), drawn.min() / drawn)
     run(episodes, 3, buffer, begins=False)
     fresh = np.setdiff1d(buffer.table.all_starts(), starts)
     weights = buffer.priorities.tree.leaves[torch.from_numpy(buffer.table.held(fresh))]
