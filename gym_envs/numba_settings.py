@@ -22,6 +22,8 @@ from numba import njit
 from numba.core import event
 from numba.extending import intrinsic
 
+from gym_envs.compile_notice import COMPILING
+
 __all__ = ["FAST_MATH", "HAS_AVX512", "intrinsic", "njit"]
 
 FAST_MATH = {"contract", "reassoc", "nsz", "arcp"}
@@ -29,6 +31,7 @@ FAST_MATH = {"contract", "reassoc", "nsz", "arcp"}
 
 _ROOT = Path(__file__).resolve().parents[1]
 _COMPILED_SOURCES = (
+    "gym_envs/compile_notice.py",
     "gym_envs/numba_settings.py",
     "gym_envs/physics/*.py",
     "gym_envs/simd/*.py",
@@ -59,8 +62,8 @@ class _CompileNotice(event.Listener):
             return
         self._has_spoken = True
         print(
-            "compiling for this machine (up to 20 s, once for each kind of environment and agent; "
-            f"later starts load the result from {numba.config.CACHE_DIR})",
+            f"{COMPILING} (some 20 s, more where it is busy; once for each kind of "
+            f"environment and agent: later starts load the result from {numba.config.CACHE_DIR})",
             file=sys.stderr,
             flush=True,
         )

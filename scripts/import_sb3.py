@@ -17,6 +17,7 @@ def main() -> int:
 
     import torch
 
+    from agents.result_text import describe_evaluation
     from utils.sb3_policies.importing import import_model
 
     torch.set_num_threads(1)
@@ -38,10 +39,8 @@ def main() -> int:
         print(f"observations normalised by {args.vecnormalize}")
     for note in imported.notes:
         print(f"note: {note}")
-    if result is not None and result.mean is not None:
-        spread = "" if result.std is None else f" ± {result.std:.2f} (deviation)"
-        unfinished = f", {result.n_unfinished} unfinished" if result.n_unfinished else ""
-        print(f"mean return {result.mean:.2f}{spread}, {len(result.returns)} episodes{unfinished}")
+    if result is not None:
+        print(f"result  {describe_evaluation(result)}")
     print(f"run     {run.path}")
     for name in ("play", "inspect", "publish"):
         print(f"{name:8}python run_{name}.py --run-id {run.path}")

@@ -81,7 +81,11 @@ def read_yaml(path: Path) -> YamlDocument:
     label = display_path(path)
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except FileNotFoundError as error:
+        raise ConfigError(f"{label}: there is no such file") from error
+    except OSError as error:
+        raise ConfigError(f"{label}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
         raise ConfigError(f"{label}: cannot be read: {error}") from error
     return parse_yaml(text, label=label)
 

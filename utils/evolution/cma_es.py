@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
@@ -12,6 +13,7 @@ from utils.errors import CheckpointError, MissingDependencyError
 
 _CLOSE = 1e-6
 """Relative difference of a mean that other processors' rounding explains."""
+_KEYS = ("start", "sigma", "population", "seed", "fitness", "mean", "library")
 
 
 def require_cma() -> None:
@@ -110,6 +112,7 @@ class CmaEs:
             "seed": self._seed,
             "fitness": torch.from_numpy(rows),
             "mean": torch.from_numpy(self.mean),
+            "library": _library_version(),
         }
 
     @classmethod
@@ -117,8 +120,9 @@ class CmaEs:
         """Go through a saved search again.
 
         Raises:
-            CheckpointError: It arrives elsewhere: another version of the library.
+            CheckpointError: The state is none of a search, or going through it arrives elsewhere.
         """
+        _check_state(state)
         search = cls(
             state["start"].numpy(),
             sigma=state["sigma"],
@@ -129,10 +133,51 @@ class CmaEs:
             search.ask()
             search.tell(fitness)
         difference = np.abs(search.mean - state["mean"].numpy()).max(initial=0.0)
-        if difference > _CLOSE * max(1.0, np.abs(search.mean).max(initial=0.0)):
+        if not difference <= _CLOSE * max(1.0, np.abs(search.mean).max(initial=0.0)):
             raise CheckpointError(
                 f"the saved evolution of {search.n_generations} generations cannot be gone through "
-                f"again: its mean is {difference:.2g} elsewhere; install the cma that it was made "
-                "with (constraints.txt)"
+                f"again: its mean is {difference:.2g} elsewhere; {_explain(state['library'])}"
             )
         return search
+
+
+def _library_version() -> str:
+    import cma
+
+    return str(cma.__version__)
+
+
+def _explain(library: str) -> str:
+    """Say why going through a search again may arrive elsewhere."""
+    here = _library_version()
+    if library != here:
+        return f"it was made with cma {library}, and this is {here}: install cma=={library}"
+    return (
+        "the library is the same, so the checkpoint was changed, or its processor rounds otherwise "
+        "than this one"
+    )
+
+
+def _check_state(state: Mapping[str, Any]) -> None:
+    """Refuse what is no state of a search, before anything is made of it.
+
+    Raises:
+        CheckpointError: It names what does not fit.
+    """
+    missing = [key for key in _KEYS if key not in state]
+    if missing:
+        raise CheckpointError(f"the saved evolution has no {', '.join(missing)}")
+    start, mean, fitness = (state[key] for key in ("start", "mean", "fitness"))
+    population = state["population"]
+    wrong = []
+    if start.ndim != 1 or mean.shape != start.shape:
+        wrong.append(f"its mean has shape {tuple(mean.shape)}, its start {tuple(start.shape)}")
+    if fitness.ndim != 2 or fitness.shape[1] != population:
+        wrong.append(f"its fitness has shape {tuple(fitness.shape)}, of {population} candidates")
+    wrong += [
+        f"its {name} holds what is no finite number"
+        for name, numbers in (("start", start), ("mean", mean), ("fitness", fitness))
+        if not bool(torch.isfinite(numbers).all())
+    ]
+    if wrong:
+        raise CheckpointError(f"the saved evolution does not fit together: {'; '.join(wrong)}")

@@ -33,6 +33,15 @@ class Cleaning:
     n_bytes: int = 0
     """How much that is."""
 
+    @property
+    def ends_resuming(self) -> bool:
+        """Whether the run was stopped before its end and is cleaned of what it could go on from."""
+        return (
+            any(path.name == "checkpoints" for path in self.paths)
+            and self.record.columns["status"] != "completed"
+            and self.record.run.has_checkpoint()
+        )
+
 
 def plan_cleaning(
     records: Sequence[Record], *, keep_best: int, keep_recent: int, metric: str

@@ -62,11 +62,13 @@ def select(records: Sequence[Record], conditions: Sequence[Condition]) -> list[R
     """Return the runs that meet all conditions, in their order.
 
     Raises:
-        UserError: No run has a column, a setting or a metric of the name of a condition.
+        UserError: No run has a column, a setting or a metric of the name of a condition, or its
+            values cannot be compared with the one that is given.
     """
     for condition in conditions:
         if condition.key:
             check_key(condition.key, records)
+            _check_order(condition, records)
     return [record for record in records if all(c.holds(record) for c in conditions)]
 
 
@@ -86,6 +88,32 @@ def check_key(key: str, records: Sequence[Record]) -> None:
     raise UserError(
         f"no run has '{key}'{hint} (columns: {columns}; also any setting and any metric)"
     )
+
+
+def _check_order(condition: Condition, records: Sequence[Record]) -> None:
+    """Refuse `<` and `>` where nothing can be larger: numbers beside words, lists, true and false.
+
+    Raises:
+        UserError: It says what the values are.
+    """
+    key, operator = condition.key, condition.operator
+    if operator in ("=", "!="):
+        return
+    known = [value for record in records if (value := record.value(key)) is not None]
+    for wanted in condition.values:
+        if not known or any(_is_ordered(value, wanted) for value in known):
+            continue
+        if any(isinstance(value, int | float) and not isinstance(value, bool) for value in known):
+            raise UserError(f"'{key}{operator}{wanted}': {key} is a number, and '{wanted}' is none")
+        raise UserError(
+            f"'{key}{operator}{wanted}': {key} has no larger and smaller values; compare by = or !="
+        )
+
+
+def _is_ordered(value: Any, wanted: str) -> bool:
+    if isinstance(value, bool | list | dict):
+        return False
+    return not isinstance(value, int | float) or _number(wanted) is not None
 
 
 def canonical_key(key: str) -> str:

@@ -87,10 +87,14 @@ class Job:
 
     def last_output(self) -> str:
         """Return the line that says best why the process failed."""
-        text = self.output.read_bytes()[self._begins_at :].decode(errors="replace")
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        lines = self.lines()
         errors = [line for line in lines if line.startswith("error:")]
         return (errors or lines or ["no output"])[-1].removeprefix("error: ")
+
+    def lines(self) -> list[str]:
+        """Return what the process has printed so far, without empty lines."""
+        text = self.output.read_bytes()[self._begins_at :].decode(errors="replace")
+        return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def job_environment() -> dict[str, str]:

@@ -13,6 +13,22 @@ from utils.storage import read_json
 EVALUATION_KEY = "val/roll/ep_rew_mean"
 
 
+SUMMARY_GOALS = {
+    "val/best/ep_rew_mean": "up",
+    "val/best/timesteps": "down",
+    "val/mean/ep_rew_mean": "up",
+    "val/solved/timesteps": "down",
+    "test/best/ep_rew_mean": "up",
+    "test/best/ep_rew_std": "down",
+    "test/last/ep_rew_mean": "up",
+    "test/last/ep_rew_std": "down",
+    "train/total/timesteps": "down",
+    "train/total/seconds": "down",
+    "train/total/alerts": "down",
+}
+"""The numbers of a summary, and which way is better."""
+
+
 def summarize_run(
     run: Run, *, solved_threshold: float | None = None
 ) -> dict[str, float | int | str]:

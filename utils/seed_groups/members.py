@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from gym_envs.compile_notice import COMPILING
 from utils.jobs import Job
 from utils.monitoring.run_view import RunView
 from utils.run import Run, RunGroup, read_labels
@@ -92,6 +93,14 @@ class Member:
             self.state = State.WAITING
         else:
             self.state = State.STARTING if self.run is None else State.TRAINING
+
+    @property
+    def notice(self) -> str:
+        """What the process has said of compiling, while it has no run yet; "" if nothing."""
+        if self.state is not State.STARTING or self.job is None:
+            return ""
+        said = [line for line in self.job.lines() if line.startswith(COMPILING)]
+        return said[-1] if said else ""
 
     @property
     def run_name(self) -> str:

@@ -42,6 +42,7 @@ class GroupView:
         self._block = LiveBlock(self._stream)
         self._finder = RunFinder(group)
         self._told = {member.seed: member.state for member in members}
+        self._notices: set[str] = set()
         self._drawn = -math.inf
 
     def begin(self, *, n_jobs: int) -> None:
@@ -108,7 +109,7 @@ class GroupView:
         if member.failure:
             return member.failure
         if view is None or member.state in (State.WAITING, State.STARTING):
-            return ""
+            return member.notice
         progress = view.progress()
         full, empty = ("#", ".") if self._is_ascii else ("━", "─")
         filled = round(_BAR * progress.fraction)
@@ -129,6 +130,9 @@ class GroupView:
     def _tell_changes(self) -> None:
         for member in self._members:
             before, now = self._told[member.seed], member.state
+            if member.notice and member.notice not in self._notices:
+                self._notices.add(member.notice)
+                self._say(f"seed {member.seed}: {member.notice}")
             if now is before or now is State.WAITING:
                 continue
             self._told[member.seed] = now

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from utils.config.problems import did_you_mean
 from utils.config.yaml_reader import parse_value
 from utils.errors import ConfigError
 from utils.jobs import Job
@@ -95,9 +96,10 @@ def metric_values(rows: list[dict[str, Any]], metric: Metric) -> list[float]:
     """Return the values by which a trial is compared while it runs, in order.
 
     A metric that only a finished run has, such as the test return, is stood in for by the
-    evaluations.
+    evaluations, where more is better of it as of them.
     """
-    for key in (metric.name, "val/roll/ep_rew_mean"):
+    stand_in = ("val/roll/ep_rew_mean",) if metric.is_better_larger else ()
+    for key in (metric.name, *stand_in):
         found = [row[key] for row in rows if isinstance(row.get(key), int | float)]
         if found:
             return found
@@ -108,15 +110,16 @@ def objective(run: Run, metric: Metric) -> float:
     """Return the last value of a metric in a finished run, or that in its summary.
 
     Raises:
-        LookupError: There is none, or it is not finite; the message names those that there are.
+        LookupError: There is none, or it is not finite; the message names one that is near.
     """
     rows = read_jsonl(run.metrics_jsonl)
     values = [row[metric.name] for row in rows if metric.name in row]
     summary = summarize_run(run)
     value = values[-1] if values else summary.get(metric.name)
     if not isinstance(value, int | float):
-        keys = sorted({key for row in rows for key in row if "/roll/" in key} | summary.keys())
-        raise LookupError(f"it has no '{metric.name}'; among others it has {', '.join(keys)}")
+        keys = {key for row in rows for key in row} | summary.keys()
+        hint = did_you_mean(metric.name, keys)
+        raise LookupError(f"it has no '{metric.name}'{hint} ({run.metrics_csv} has all)")
     if not math.isfinite(value):
         raise LookupError(f"its '{metric.name}' is {value}")
     return float(value)

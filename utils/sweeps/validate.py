@@ -7,12 +7,32 @@ from collections.abc import Mapping
 from typing import Any
 
 from utils.config.loader import load_config
+from utils.config.problems import did_you_mean
 from utils.errors import ConfigError
+from utils.metrics_config import load_metrics_config
+from utils.reports.summary import SUMMARY_GOALS
 from utils.sweeps.spec import SweepSpec
 
 _COMPLETIONS = 20
 """Ways to complete a value with values of the other parameters before it counts as wrong: some
 combinations of good values do not go together, and those fail when it is their turn."""
+
+
+_OPEN_GROUPS = ("train/env", "val/env")
+"""What environments tell; any name may be among it."""
+
+
+def metric_problems(name: str) -> list[str]:
+    """Say that neither `config/metrics.yaml` nor a run's summary knows a metric; [] if one does."""
+    groups = load_metrics_config().groups
+    known = {f"{group}/{key}" for group, spec in groups.items() for key in spec.metrics}
+    known |= SUMMARY_GOALS.keys()
+    if name in known or name.rpartition("/")[0] in _OPEN_GROUPS:
+        return []
+    return [
+        f"no training has a metric '{name}'{did_you_mean(name, known)} (config/metrics.yaml lists "
+        "them; the usual one is val/roll/ep_rew_mean)"
+    ]
 
 
 def check_parameters(spec: SweepSpec, *, has_seeds: bool = False) -> None:
@@ -23,13 +43,13 @@ def check_parameters(spec: SweepSpec, *, has_seeds: bool = False) -> None:
         has_seeds: Whether each trial is trained with several seeds.
 
     Raises:
-        ConfigError: A parameter is no setting, or one of its values fits with no value of the
-            others; one line per problem.
+        ConfigError: No training has the metric, a parameter is no setting, or one of its values
+            fits with no value of the others; one line per problem.
     """
     if has_seeds and "seed" in spec.parameters:
         raise ConfigError(f"{spec.path}: 'seed' is a parameter, so --seeds has no meaning")
     draws = random.Random(0)
-    problems: dict[str, None] = {}
+    problems: dict[str, None] = dict.fromkeys(metric_problems(spec.metric.name))
     for name, parameter in spec.parameters.items():
         for value in parameter.probe():
             problems |= dict.fromkeys(value_problems(spec, name, value, draws))

@@ -159,7 +159,10 @@ def _add_trial_options(parser: OptionParser) -> None:
         "--metric",
         default="val/roll/ep_rew_mean",
         metavar="KEY",
-        help="what is made large (default val/roll/ep_rew_mean, of the last evaluation)",
+        help=(
+            "what trials are judged by, large or small as config/metrics.yaml says (default "
+            "val/roll/ep_rew_mean, of the last evaluation)"
+        ),
     )
     parser.add_option(
         "--set",

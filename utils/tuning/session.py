@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from utils.config import load_config
+from utils.errors import ConfigError
 from utils.sweeps import SweepSpec
 from utils.sweeps.cli import SweepArgs
 from utils.sweeps.validate import check_parameters
@@ -25,6 +26,11 @@ def plan_tuning(args: TuneArgs) -> tuple[SweepSpec, list[str]]:
         ConfigError: Config, space or settings are wrong; one line per problem.
     """
     config = load_config(args.config_id, args.settings)
+    if args.space is not None and not args.space.is_file():
+        raise ConfigError(
+            f"--space {args.space}: there is no such file; leave it out for the space that "
+            f"{config.algo_id} has"
+        )
     space = args.space or find_space(config.algo_id)
     spec = build_tuning(args.config_id, space, settings=args.settings, budget=args.budget)
     if args.space is None:

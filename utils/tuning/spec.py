@@ -12,8 +12,11 @@ from utils.config import Config, load_config
 from utils.config.overrides import parse_override
 from utils.config.yaml_reader import YamlDocument
 from utils.errors import ConfigError
+from utils.metrics_config import load_metrics_config
+from utils.reports.summary import SUMMARY_GOALS
 from utils.sweeps import SweepSpec
 from utils.sweeps.spec import read_sweep_document
+from utils.sweeps.validate import metric_problems
 from utils.tuning.space import read_space
 
 PRUNERS = ("hyperband", "median", "none")
@@ -37,7 +40,7 @@ class TuningBudget:
     sampler: str
     """What chooses the next trial: bayes or random."""
     metric: str
-    """Key of the metric that is made large."""
+    """Key of what trials are judged by; `config/metrics.yaml` says which way is better."""
 
 
 def build_tuning(
@@ -61,6 +64,7 @@ def build_tuning(
         raise ConfigError(f"--set {taken[0]}: tune.py decides this by itself")
     if budget.max_timesteps is not None and "max_timesteps" in keys:
         raise ConfigError("--max-timesteps and --set max_timesteps are the same: give one of them")
+    _check_metric(budget.metric)
     document = read_space(space)
     parameters = _without_fixed(document.data["parameters"], keys)
     if not parameters:
@@ -69,13 +73,33 @@ def build_tuning(
     data = {
         "command": ["${env}", "${interpreter}", "${program}", *words],
         "method": budget.sampler,
-        "metric": {"name": budget.metric, "goal": "maximize"},
+        "metric": {"name": budget.metric, "goal": _goal(budget.metric)},
         "parameters": parameters,
         **_early_terminate(budget),
     }
     composed = YamlDocument(label=document.label, data=data, lines=document.lines)
     spec = read_sweep_document(composed, path=space)
     return dataclasses.replace(spec, name="tuning", title="Tuning", lasting=tuple(given))
+
+
+def _check_metric(name: str) -> None:
+    """Refuse a metric that no trial can have.
+
+    Raises:
+        ConfigError: It says why.
+    """
+    if problems := metric_problems(name):
+        raise ConfigError("\n".join(f"--metric {name}: {line}" for line in problems))
+    if name.startswith("test/"):
+        raise ConfigError(
+            f"--metric {name}: trials have no final test, so that test episodes choose no "
+            "settings; take val/roll/ep_rew_mean (the last evaluation) or val/best/ep_rew_mean"
+        )
+
+
+def _goal(name: str) -> str:
+    goal = SUMMARY_GOALS.get(name) or load_metrics_config().metric(name).goal
+    return "minimize" if goal == "down" else "maximize"
 
 
 def _without_fixed(parameters: dict[str, Any], keys: set[str]) -> dict[str, Any]:

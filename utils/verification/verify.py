@@ -87,7 +87,8 @@ def verify_run(
         until: Compare up to so many timesteps; None for all of it.
         tolerance: Relative; None for bit for bit on the CPU and `GPU_TOLERANCE` on a GPU.
         folder: Keeps the second training; None for a temporary one.
-        tell: Hears how many epochs of how many have been compared.
+        tell: Hears how many epochs of how many have been compared, at first that none have: by
+            then all is checked that can be.
 
     Raises:
         UserError: The run cannot be verified, or its config cannot be read.
@@ -103,6 +104,7 @@ def verify_run(
         save_every = stored.epoch or max(1, len(stored.rows))
         rerun = Rerun(run, place, save_every=save_every, facts=facts)
         watch = _Watch(stored, tolerance=tolerance, tell=tell)
+        tell(0, len(stored.rows))
         rerun.follow(watch.take)
         again = rerun.run
         if again is None:

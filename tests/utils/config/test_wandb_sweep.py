@@ -36,7 +36,7 @@ def test_the_trial_of_the_agent(tmp_path):
 
 
 def test_an_agent_whose_file_is_gone(tmp_path):
-    with pytest.raises(ConfigError, match=r"gone\.yaml: cannot be read"):
+    with pytest.raises(ConfigError, match=r"gone\.yaml: there is no such file"):
         read_wandb_sweep({"WANDB_SWEEP_PARAM_PATH": str(tmp_path / "gone.yaml")})
 
 

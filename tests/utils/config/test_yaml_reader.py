@@ -146,7 +146,7 @@ def test_two_documents_are_refused():
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    with pytest.raises(ConfigError, match=r"absent\.yaml: cannot be read"):
+    with pytest.raises(ConfigError, match=r"absent\.yaml: there is no such file"):
         read_yaml(tmp_path / "absent.yaml")
     (tmp_path / "binary.yaml").write_bytes(b"a: \xff\xfe\n")
     with pytest.raises(ConfigError, match=r"binary\.yaml: cannot be read"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from utils.errors import CheckpointError
 
@@ -53,7 +54,29 @@ def test_a_saved_search_goes_on_bit_for_bit() -> None:
 def test_a_search_that_arrives_elsewhere_is_refused() -> None:
     state = run(new(), 4).state_dict()
     state["mean"] = state["mean"] + 0.1
-    with pytest.raises(CheckpointError, match="4 generations cannot be gone through again"):
+    with pytest.raises(CheckpointError, match="4 generations cannot be gone through again") as told:
+        CmaEs.from_state(state)
+    assert "the library is the same" in str(told.value)
+    state["library"] = "0.0.1"
+    with pytest.raises(CheckpointError, match=r"made with cma 0\.0\.1, .* install cma==0\.0\.1"):
+        CmaEs.from_state(state)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"mean": torch.zeros(6, dtype=torch.float64)}, "its mean has shape \\(6,\\)"),
+        ({"population": 9}, "its fitness has shape \\(4, 8\\), of 9 candidates"),
+        ({"mean": torch.full((5,), float("nan"))}, "its mean holds what is no finite number"),
+        ({"fitness": torch.full((4, 8), float("inf"))}, "its fitness holds what is no finite"),
+    ],
+)
+def test_what_is_no_state_of_a_search_is_refused(changes, why) -> None:
+    state = run(new(), 4).state_dict() | changes
+    with pytest.raises(CheckpointError, match=why):
+        CmaEs.from_state(state)
+    del state["seed"], state["sigma"]
+    with pytest.raises(CheckpointError, match="has no sigma, seed"):
         CmaEs.from_state(state)
 
 

@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from tests.helpers.finished_runs import finished_run
+from utils.checkpoints import point, save_checkpoint
 from utils.errors import ConfigError, UserError
 from utils.experiments.cache import read_records
 from utils.experiments.cleaning import clean_run, plan_cleaning
@@ -126,3 +127,22 @@ def test_it_asks_first(tmp_path, monkeypatch, capsys):
     assert not run.checkpoints_dir.exists()
     assert clean.main([*words, "--yes"]) == 0
     assert "nothing to clean" in capsys.readouterr().out
+
+
+def test_runs_that_could_still_be_resumed_are_named_before_they_are_cleaned(tmp_path, capsys):
+    stopped = [finished_run(tmp_path, seed=seed) for seed in (1, 2)]
+    done = finished_run(tmp_path, seed=3)
+    without = finished_run(tmp_path, seed=4)
+    for run in (*stopped, without):
+        run.write_status("interrupted")
+    for run in (*stopped, done):
+        path = run.checkpoints_dir / "epoch=01.ckpt"
+        save_checkpoint(path, {"policy": {}})
+        point(run.checkpoints_dir, "last", path)
+    words = ["--runs-dir", str(tmp_path), "--keep-best", "0", "--keep-recent", "0", "--dry-run"]
+    assert clean.main(words) == 0
+    (warning,) = [ln for ln in capsys.readouterr().out.splitlines() if ln.startswith("warning")]
+    assert warning.startswith("warning: 2 runs stopped before the end and cannot be resumed")
+    assert all(run.id in warning for run in stopped)
+    assert done.id not in warning
+    assert without.id not in warning

@@ -168,7 +168,10 @@ def test_migrate_rewrites_with_a_backup(capsys, tmp_path):
         assert (folder / "config.version_1.json").read_bytes() == stored
         assert json.loads((folder / "config.json").read_text())["schema_version"] == SCHEMA_VERSION
         assert load_config_json(folder / "config.json") == before[name]
-    assert "0 of 3 runs migrated" in run(capsys, tmp_path, "migrate")
+    shown = run(capsys, tmp_path, "migrate")
+    assert f"nothing to migrate: the configs of all 3 runs are of version {SCHEMA_VERSION}" in shown
+    shown = run(capsys, tmp_path / "none", "migrate")
+    assert f"nothing to migrate: there are no runs in '{tmp_path / 'none'}'" in shown
 
 
 def test_a_config_that_cannot_be_migrated_is_told_and_the_others_are(capsys, tmp_path):

@@ -59,3 +59,18 @@ def test_a_name_that_no_run_knows_is_refused(records):
 def test_a_condition_without_a_value_is_refused():
     with pytest.raises(UserError, match="a value is missing after '='"):
         parse_conditions(["algo="])
+
+
+@pytest.mark.parametrize(
+    ("word", "why"),
+    [
+        ("test>abc", "'test>abc': test is a number, and 'abc' is none"),
+        ("seed<=4,x", "'seed<=x': seed is a number, and 'x' is none"),
+        ("tag>paper", "'tags>paper': tags has no larger and smaller values; compare by = or !="),
+        ("on<true", "'on<true': on has no larger and smaller values; compare by = or !="),
+    ],
+)
+def test_what_has_no_order_is_refused(records, word, why):
+    with pytest.raises(UserError) as told:
+        select(records, parse_conditions([word]))
+    assert str(told.value) == why

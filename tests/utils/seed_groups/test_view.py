@@ -2,9 +2,11 @@
 
 import io
 import re
+from types import SimpleNamespace
 
 import pytest
 
+from gym_envs.compile_notice import COMPILING
 from tests.helpers.played_runs import make_config
 from tests.helpers.watched_run import WatchedRun
 from utils.loggers.terminal import strip_colours
@@ -71,3 +73,29 @@ def test_many_seeds_fit_the_terminal(group, monkeypatch):
     lines = shown(stream)
     assert len(lines) == 22
     assert lines[-1] == "... and 29 more seeds"
+
+
+@pytest.mark.parametrize("is_live", [True, False])
+def test_a_seed_that_compiles_says_so(group, monkeypatch, is_live):
+    stream = Terminal() if is_live else io.StringIO()
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    members = [make_member(group, seed, State.STARTING) for seed in (0, 1)]
+    for member in members:
+        member.job = SimpleNamespace(
+            lines=lambda: ["a warning", f"{COMPILING} (some 20 s)", "more"]
+        )
+    view = GroupView(group, members, make_config(), is_quiet=False)
+    view.look()
+    view.look()
+    lines = shown(stream) if is_live else stream.getvalue().splitlines()
+    assert [line.split() for line in lines] == (
+        [
+            ["seed", str(seed), "starting", *COMPILING.split(), "(some", "20", "s)"]
+            for seed in (0, 1)
+        ]
+        if is_live
+        else [["seed", "0:", *COMPILING.split(), "(some", "20", "s)"]]
+    )
+    members[0].state = State.TRAINING
+    assert members[0].notice == ""

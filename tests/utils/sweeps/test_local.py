@@ -122,11 +122,14 @@ def test_a_sweep_of_failures_is_one(quick):
         quick(SWEEP % "grid" + "  n_epochs: {values: [13]}\n")
 
 
-def test_a_metric_that_no_run_has_fails_the_trial_and_names_those_that_there_are(quick, capsys):
+def test_a_metric_that_no_run_has_fails_the_trial_and_names_one_that_there_is(quick, capsys):
     text = RANDOM.replace("val/roll/ep_rew_mean", "val/roll/ep_rew_meen")
     with pytest.raises(RunFailedError):
         quick(text, "--n-trials", "1")
-    assert "it has no 'val/roll/ep_rew_meen'; among others it has" in capsys.readouterr().out
+    assert (
+        "it has no 'val/roll/ep_rew_meen': did you mean 'val/roll/ep_rew_mean'?"
+        in capsys.readouterr().out
+    )
 
 
 def test_a_trial_is_judged_by_its_mean_over_seeds(quick, tmp_path):

@@ -221,3 +221,29 @@ def test_with_fewer_jobs_than_seeds_a_laggard_is_stopped_by_its_first_seed(tmp_p
         first, second = (Path(folder) for folder in trial.user_attrs["runs"])
         assert first.exists()
         assert not second.exists()
+
+
+def test_a_metric_that_no_trial_can_have_is_refused_before_any_begins(tmp_path):
+    for name, why in {
+        "foo": "no training has a metric 'foo'",
+        "val/roll/ep_rew_meen": "did you mean 'val/roll/ep_rew_mean'",
+        "test/best/ep_rew_mean": "trials have no final test",
+    }.items():
+        with pytest.raises(ConfigError, match=f"--metric {name}: .*{why}"):
+            plan(CONFIG, "--metric", name)
+    with pytest.raises(ConfigError, match=r"--space \S*nope.yaml: there is no such file"):
+        plan(CONFIG, "--space", str(tmp_path / "nope.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("name", "goal"),
+    [
+        ("val/roll/ep_rew_mean", "maximize"),
+        ("val/env/regret", "minimize"),
+        ("val/env/of_ones_own", "maximize"),
+        ("val/best/timesteps", "minimize"),
+    ],
+)
+def test_the_better_way_is_that_of_the_metric(name, goal):
+    spec, _ = plan(CONFIG, "--metric", name)
+    assert (spec.metric.name, spec.metric.goal) == (name, goal)

@@ -12,6 +12,7 @@ from tests.helpers.commands import Command, only_run, small, train
 from tests.helpers.dreamer_runs import TINY
 from utils.checkpoints import load_checkpoint, save_checkpoint
 from utils.errors import RunFailedError, UserError
+from utils.experiments.commands import verify as command
 from utils.run import Run
 from utils.storage import read_json, write_json
 from utils.verification.verdict_text import describe_verdict
@@ -272,9 +273,10 @@ def test_a_run_that_began_with_other_weights(tmp_path, run):
         verify(child)
 
 
-def test_what_cannot_be_verified_is_told(run):
+def test_what_cannot_be_verified_is_told_before_anything_is_trained(run, capsys):
     with pytest.raises(UserError, match="has no metrics up to 10 timesteps"):
-        verify(run, until=10)
+        command.main([str(run.path), "--until", "10"])
+    assert capsys.readouterr().err == ""
     run.write_status("running")
     with pytest.raises(UserError, match="is being trained"):
         verify(run)
@@ -284,8 +286,11 @@ def test_what_cannot_be_verified_is_told(run):
         verify(run)
 
 
-def test_what_is_trained_again_may_be_kept(run, tmp_path):
-    verify(run, until=128, folder=tmp_path / "kept")
-    (again,) = (tmp_path / "kept" / "runs").iterdir()
+def test_what_is_trained_again_may_be_kept(run, tmp_path, capsys):
+    assert command.main([str(run.path), "--until", "128", "--keep", str(tmp_path)]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == f"training {run.id} again\n"
+    assert shown.out.startswith(f"VERIFIED {run.id}: 1 epoch")
+    (again,) = (tmp_path / run.id / "runs").iterdir()
     assert (again / "config.json").exists()
     assert Path(again / "checkpoints").is_dir()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from utils.config.option_parser import whole_number
 from utils.errors import ConfigError, StorageError, UserError
@@ -15,7 +15,10 @@ from utils.experiments.commands.options import (
     make_parser,
 )
 from utils.experiments.filters import canonical_key, check_key
+from utils.run.labels import KEEP_TAG
 from utils.text_tables import format_table
+
+_MOST = 8
 
 _EPILOG = """\
 examples:
@@ -24,8 +27,8 @@ examples:
 
 Checkpoints, films, recordings, TensorBoard files and traces go; all else stays: the run can be
 listed, compared, drawn and trained again, not played or resumed. Runs that are being trained and
-runs with the tag `keep` are never cleaned. An interrupted one loses what it could be resumed from:
-look at the column `status`."""
+runs with the tag `keep` are never cleaned. A run that was stopped before its end loses what it
+could be resumed from: those are named before anything is removed."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -100,9 +103,22 @@ def _describe(plans: Sequence[Cleaning], metric: str) -> str:
     if rows:
         table = format_table(("run", "status", metric, "MB", "what goes"), rows)
         lines = [table, "", f"to clean: {_count(rows)}, {_megabytes(plans)}", *lines]
+        lines += _warn(plan for plan in plans if plan.ends_resuming)
     else:
         lines.append("nothing to clean")
     return "\n".join(lines)
+
+
+def _warn(plans: Iterable[Cleaning]) -> list[str]:
+    """Name the runs that could still come to their end, and cannot once they are cleaned."""
+    ids = [str(plan.record.columns["id"]) for plan in plans]
+    if not ids:
+        return []
+    more = f" and {len(ids) - _MOST} more" if len(ids) > _MOST else ""
+    return [
+        f"warning: {_count(ids)} stopped before the end and cannot be resumed once cleaned: "
+        f"{', '.join(ids[:_MOST])}{more} (experiments.py tag RUN {KEEP_TAG} keeps a run whole)"
+    ]
 
 
 def _count(items: Sequence[object]) -> str:

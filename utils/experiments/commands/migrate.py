@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from utils.config import SCHEMA_VERSION, config_from_dict
 from utils.config.migrations import read_version
@@ -33,11 +34,21 @@ def main(argv: Sequence[str]) -> int:
             n_done += migrate_run(run, is_dry_run=given.dry_run)
         except ConfigError as error:
             problems += str(error).splitlines()
-    what = "would be migrated" if given.dry_run else "migrated"
-    print(f"{n_done} of {len(runs)} runs {what} to version {SCHEMA_VERSION}")
+    if n_done or not problems:
+        print(_describe(n_done, len(runs), runs_dir=given.runs_dir, is_dry_run=given.dry_run))
     if problems:
         raise UserError("\n".join(problems))
     return 0
+
+
+def _describe(n_done: int, n_runs: int, *, runs_dir: Path, is_dry_run: bool) -> str:
+    if not n_runs:
+        return f"nothing to migrate: there are no runs in '{runs_dir}'"
+    if not n_done:
+        whose = "the run's config is" if n_runs == 1 else f"the configs of all {n_runs} runs are"
+        return f"nothing to migrate: {whose} of version {SCHEMA_VERSION}, which is today's"
+    what = "would be migrated" if is_dry_run else "migrated"
+    return f"{n_done} of {n_runs} runs {what} to version {SCHEMA_VERSION}"
 
 
 def migrate_run(run: Run, *, is_dry_run: bool) -> bool:

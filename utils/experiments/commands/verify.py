@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,23 +45,23 @@ def main(argv: Sequence[str]) -> int:
 
     code = 0
     for run in runs:
-        print(f"training {run.id} again", file=sys.stderr, flush=True)
         verdict = verify_run(
             run,
             until=given.until,
             tolerance=given.tolerance,
             folder=None if given.keep is None else given.keep / run.id,
-            tell=_tell if is_terminal(sys.stderr) else _keep_still,
+            tell=functools.partial(_tell, run.id),
         )
         print(describe_verdict(run, verdict), flush=True)
         code = max(code, int(not verdict.is_verified))
     return code
 
 
-def _tell(n: int, total: int) -> None:
-    end = "\n" if n == total else ""
-    print(f"\r{n:,} of {total:,} epochs are equal\x1b[K", end=end, file=sys.stderr, flush=True)
-
-
-def _keep_still(n: int, total: int) -> None:
-    del n, total
+def _tell(run_id: str, n: int, total: int) -> None:
+    """Say that a run is being trained again, and on a terminal how far that is."""
+    if n == 0:
+        print(f"training {run_id} again", file=sys.stderr, flush=True)
+    elif is_terminal(sys.stderr):
+        end = "\n" if n == total else ""
+        text = f"\r{n:,} of {total:,} epochs are equal\x1b[K"
+        print(text, end=end, file=sys.stderr, flush=True)
