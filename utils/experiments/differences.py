@@ -8,8 +8,9 @@ from typing import Any
 
 from utils.config import load_config_json
 from utils.errors import ConfigError
+from utils.experiments.cells import format_setting
 from utils.experiments.methods import Comparison
-from utils.experiments.records import Record, settings_of, show_value
+from utils.experiments.records import Record, settings_of
 
 _IDENTITY = frozenset({"seed"})
 ABSENT = "(no such setting)"
@@ -66,7 +67,7 @@ def _settings(record: Record) -> Mapping[str, Any]:
 
 
 def _value(settings: Sequence[Mapping[str, Any]], key: str) -> str:
-    values = {show_value(of_run[key]) if key in of_run else ABSENT for of_run in settings}
+    values = {format_setting(of_run[key]) if key in of_run else ABSENT for of_run in settings}
     return values.pop() if len(values) == 1 else _VARIES
 
 

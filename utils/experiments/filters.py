@@ -10,6 +10,7 @@ from typing import Any
 
 from utils.config.problems import did_you_mean
 from utils.errors import UserError
+from utils.experiments.cells import format_setting
 from utils.experiments.records import Record, show_value
 
 _CONDITION = re.compile(r"([A-Za-z_@][\w./+-]*?)\s*(!=|>=|<=|=|>|<)\s*(.*)", re.DOTALL)
@@ -131,8 +132,13 @@ def _equals(value: Any, wanted: str) -> bool:
     number = _number(wanted)
     if number is not None and isinstance(value, int | float) and not isinstance(value, bool):
         return float(value) == number
-    text, wanted = (word.replace(" ", "").lower() for word in (show_value(value), wanted))
-    return text == wanted or fnmatch.fnmatchcase(text, wanted)
+    wanted = _plain(wanted)
+    texts = (_plain(show_value(value)), _plain(format_setting(value)))
+    return any(text == wanted or fnmatch.fnmatchcase(text, wanted) for text in texts)
+
+
+def _plain(text: str) -> str:
+    return text.replace(" ", "").lower()
 
 
 def _compares(value: Any, operator: str, wanted: str) -> bool:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from utils.errors import UserError
+from utils.experiments.cells import format_setting
 from utils.experiments.filters import canonical_key, check_key
-from utils.experiments.records import TEST_KEY, Record, show_value
+from utils.experiments.records import TEST_KEY, Record
 
 _SHORT = {
     "test": TEST_KEY,
@@ -128,7 +129,7 @@ def compare_methods(
 def method_name(record: Record, by: str) -> str:
     """Return the method that a run belongs to; runs without a value have `-`."""
     value = record.value(by)
-    return "-" if value in (None, "", []) else show_value(value)
+    return "-" if value in (None, "", []) else format_setting(value)
 
 
 def _choose_key(records: Sequence[Record]) -> str:

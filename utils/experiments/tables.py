@@ -34,6 +34,9 @@ _SPECIAL = {
     "\u2014": "---",
 }
 _NUMERIC = re.compile(r"-|[-+]?[\d.,]+(e[-+]?\d+)?( ± [\d.,]+)?( \[[-\d., ]+\])?")
+_HYPHEN = re.compile(r"(?<!e)-")
+_LONGEST_FLOAT = 40
+"""Rows of a table that still fits one page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,25 +72,52 @@ def _as_csv(table: Table) -> str:
 
 
 def as_latex(table: Table, *, caption: str) -> str:
-    """Return a floating table in rules of booktabs; numbers stand to the right."""
+    """Return a table in rules of booktabs; numbers stand to the right.
+
+    One that fits a page floats, and is made smaller where it is wider than the text; a longer one
+    is broken over pages.
+    """
     columns = [[row[i] for row in table.rows] for i in range(len(table.header))]
     layout = "".join("r" if _is_numeric(cells) else "l" for cells in columns)
-    lines = [
-        "% needs \\usepackage{booktabs}",
+    head, rows = _latex_row(table.header), [_latex_row(row) for row in table.rows]
+    write = _floating if len(rows) <= _LONGEST_FLOAT else _broken
+    return "\n".join(write(layout, head, rows, escape_latex(caption))) + "\n"
+
+
+def _floating(layout: str, head: str, rows: Sequence[str], caption: str) -> list[str]:
+    return [
+        "% needs \\usepackage{booktabs,graphicx}",
         "\\begin{table}",
         "  \\centering",
-        f"  \\caption{{{escape_latex(caption)}}}",
+        f"  \\caption{{{caption}}}",
+        "  \\smallskip",
+        "  \\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%",
         f"  \\begin{{tabular}}{{{layout}}}",
         "    \\toprule",
-        f"    {_latex_row(table.header)}",
+        f"    {head}",
         "    \\midrule",
-        *(f"    {_latex_row(row)}" for row in table.rows),
+        *(f"    {row}" for row in rows),
         "    \\bottomrule",
-        "  \\end{tabular}",
+        "  \\end{tabular}}",
         "\\end{table}",
-        "",
     ]
-    return "\n".join(lines)
+
+
+def _broken(layout: str, head: str, rows: Sequence[str], caption: str) -> list[str]:
+    return [
+        "% needs \\usepackage{booktabs,longtable}",
+        "{\\small",
+        f"\\begin{{longtable}}{{{layout}}}",
+        f"  \\caption{{{caption}}} \\\\",
+        "  \\toprule",
+        f"  {head}",
+        "  \\midrule",
+        "  \\endhead",
+        "  \\bottomrule",
+        "  \\endfoot",
+        *(f"  {row}" for row in rows),
+        "\\end{longtable}}",
+    ]
 
 
 def escape_latex(text: str) -> str:
@@ -101,9 +131,17 @@ def escape_latex(text: str) -> str:
 def _latex_row(cells: Sequence[str]) -> str:
     # A bracket at the beginning would be read as an argument of the line break before it.
     escaped = [
-        f"{{}}{cell}" if cell.startswith(("[", "*")) else cell for cell in map(escape_latex, cells)
+        f"{{}}{cell}" if cell.startswith(("[", "*")) else cell for cell in map(_latex_cell, cells)
     ]
     return " & ".join(escaped) + r" \\"
+
+
+def _latex_cell(cell: str) -> str:
+    """Escape a cell; in numbers a hyphen is a minus, and alone it is a dash."""
+    if cell == "-":
+        return "--"
+    escaped = escape_latex(cell)
+    return _HYPHEN.sub(r"\(-\)", escaped) if _NUMERIC.fullmatch(cell) else escaped
 
 
 def _is_numeric(cells: Sequence[str]) -> bool:

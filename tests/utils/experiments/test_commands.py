@@ -61,7 +61,7 @@ def test_list_sorts_and_chooses_columns(capsys, runs_dir):
     )
     rows = [line.split() for line in shown.splitlines()]
     assert rows[0] == ["seed", "test", "gamma"]
-    assert rows[2:5] == [["1", "500.00", "0.90"], ["2", "480.00", "0.90"], ["0", "400.00", "0.90"]]
+    assert rows[2:5] == [["1", "500.00", "0.9"], ["2", "480.00", "0.9"], ["0", "400.00", "0.9"]]
     assert rows[5] == ["3", "runs"]
     shown = run(capsys, runs_dir, "list", "--sort", "test", "--ascending", "--limit", "1")
     assert "1 run, 4 more are not shown" in shown

@@ -199,4 +199,4 @@ def test_a_setting_that_came_after_a_run_does_not_tell_it_apart(tmp_path):
     assert differing_settings(comparison) == []
     write_json(run.config_path, old | {"reward_scale": 0.5})
     (difference,) = differing_settings(compared(tmp_path, by="id"))
-    assert (difference.key, set(difference.values)) == ("reward_scale", {"1.0", "0.5"})
+    assert (difference.key, set(difference.values)) == ("reward_scale", {"1", "0.5"})

@@ -6,6 +6,8 @@ from utils.experiments.cache import read_records
 from utils.experiments.filters import parse_conditions, select
 from utils.run import Labels
 
+FALLING = {"start": 0.003, "end": 0.0, "from": 0.0, "to": 1.0}
+
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
@@ -13,7 +15,14 @@ def records(tmp_path_factory):
     finished_run(folder, seed=0, test=450.0, gamma=0.9, policy_kwargs={"hidden_dims": [64, 64]})
     finished_run(folder, seed=1, test=500.0, gamma=0.99, labels=Labels(tags=("paper", "keep")))
     finished_run(folder, seed=2, test=None, algo="dqn", variant="dqn", n_steps=None, on=True)
-    finished_run(folder, env="Acrobot-v1", seed=3, test=-80.0, labels=Labels(group="study-1"))
+    finished_run(
+        folder,
+        env="Acrobot-v1",
+        seed=3,
+        test=-80.0,
+        labels=Labels(group="study-1"),
+        policy_lr=FALLING,
+    )
     return read_records(folder)
 
 
@@ -44,6 +53,7 @@ def records(tmp_path_factory):
         (["started>2020-01-01"], [3, 2, 1, 0]),
         (["config=CartPole-v1:ppo"], [1, 0]),
         (["algo=sac"], []),
+        (["policy_lr=lin_0.003"], [3]),
     ],
 )
 def test_what_filters_select(records, words, seeds):

@@ -117,7 +117,7 @@ def _warn(plans: Iterable[Cleaning]) -> list[str]:
     more = f" and {len(ids) - _MOST} more" if len(ids) > _MOST else ""
     return [
         f"warning: {_count(ids)} stopped before the end and cannot be resumed once cleaned: "
-        f"{', '.join(ids[:_MOST])}{more} (experiments.py tag RUN {KEEP_TAG} keeps a run whole)"
+        f"{', '.join(ids[:_MOST])}{more} (experiments.py tag RUN --add {KEEP_TAG} keeps it whole)"
     ]
 
 

@@ -9,15 +9,18 @@ from typing import Any
 
 from utils.config.problems import did_you_mean
 from utils.errors import UserError
+from utils.experiments.cells import format_cell, format_result
 from utils.experiments.commands.compare import add_comparison_options, read_comparison
 from utils.experiments.commands.options import add_filters, find_records, make_parser
 from utils.experiments.filters import canonical_key, check_key
-from utils.experiments.records import Record, show_value
+from utils.experiments.records import TEST_KEY, Record, show_value
 from utils.experiments.tables import FORMATS, Table, write_table
 from utils.storage import storage_errors, write_bytes
 
 WHAT = ("runs", "scores", "curves")
 _COLUMNS = ("id", "config", "seed", "status", "timesteps", "best", "test", "last", "group", "tags")
+_COLUMNS_ON_PAPER = ("config", "seed", "status", "timesteps", "best", "test", "last")
+_METRICS = {TEST_KEY: "Test return of the best policy"}
 _EPILOG = """\
 examples:
   experiments.py export env=CartPole-v1 --format csv --out runs.csv
@@ -40,14 +43,18 @@ def main(argv: Sequence[str]) -> int:
         "--format", type=_one_of("format", FORMATS), metavar="NAME", help="csv, md or tex"
     )
     parser.add_option(
-        "--columns", metavar="KEY,...", help=f"with --what runs (default {','.join(_COLUMNS)})"
+        "--columns",
+        metavar="KEY,...",
+        help=(
+            f"with --what runs (default {','.join(_COLUMNS)}; of tex {','.join(_COLUMNS_ON_PAPER)})"
+        ),
     )
     parser.add_option("--curve", metavar="METRIC", help="with --what curves: which metric")
     add_comparison_options(parser)
     parser.add_option("--out", type=Path, metavar="FILE", help="file to write (default: print it)")
     given = parser.parse_or_refuse(argv)
     _refuse_without_effect(given)
-    form = given.format or _form_of(given.out)
+    form = given.format = given.format or _form_of(given.out)
     table, caption = {"runs": _runs, "scores": _scores, "curves": _curves}[given.what](given)
     text = write_table(table, form, caption=caption)
     if given.out is None:
@@ -63,14 +70,17 @@ def main(argv: Sequence[str]) -> int:
 
 def _runs(given: argparse.Namespace) -> tuple[Table, str]:
     records = find_records(given.runs_dir, given.filters)
-    keys = [canonical_key(key.strip()) for key in (given.columns or ",".join(_COLUMNS)).split(",")]
+    usual = _COLUMNS_ON_PAPER if given.format == "tex" else _COLUMNS
+    keys = [canonical_key(key.strip()) for key in (given.columns or ",".join(usual)).split(",")]
     for key in keys:
         check_key(key, records)
-    rows = tuple(tuple(_cell(record, key) for key in keys) for record in records)
-    return Table(tuple(keys), rows), f"{len(records)} runs."
+    write = _exactly if given.format == "csv" else format_cell
+    rows = tuple(tuple(write(record, key) for key in keys) for record in records)
+    return Table(tuple(keys), rows), "1 run." if len(records) == 1 else f"{len(records)} runs."
 
 
-def _cell(record: Record, key: str) -> str:
+def _exactly(record: Record, key: str) -> str:
+    """Write a value as programs read it: all of its digits."""
     value: Any = record.value(key)
     return "" if value in (None, []) else show_value(value)
 
@@ -83,8 +93,9 @@ def _scores(given: argparse.Namespace) -> tuple[Table, str]:
     rows = tuple(scores_row(item) for item in summarize_methods(comparison))
     scales = "".join(f" {task}: {scale.reason}." for task, scale in comparison.scales.items())
     way = "Student's t" if len(comparison.tasks) == 1 else "stratified bootstrap"
+    what = _METRICS.get(comparison.metric, comparison.metric)
     caption = (
-        f"{comparison.metric} on {', '.join(comparison.tasks)}. Mean with its 95 % interval by "
+        f"{what} on {', '.join(comparison.tasks)}. Mean with its 95 % interval by "
         f"{way}; interquartile mean with its 95 % interval by stratified bootstrap.{scales}"
     )
     return Table(scores_header(comparison), rows), caption
@@ -96,18 +107,21 @@ def _curves(given: argparse.Namespace) -> tuple[Table, str]:
 
     records = find_records(given.runs_dir, given.filters)
     key = given.curve or choose_curve_key([record.run for record in records])
+    names = ("config", "seed") if given.format == "tex" else ("id", "config", "seed")
+    is_exact = given.format == "csv"
     rows: list[tuple[str, ...]] = []
     for record in records:
         curve = read_run_curve(record.run, key)
         if curve is not None:
-            head = tuple(_cell(record, name) for name in ("id", "config", "seed"))
+            head = tuple(_exactly(record, name) for name in names)
             rows += [
-                (*head, f"{t:.0f}", repr(float(v)))
-                for t, v in zip(curve.timesteps, curve.values, strict=True)
+                (*head, f"{t:.0f}", repr(v)) if is_exact else (*head, f"{t:,.0f}", format_result(v))
+                for t, v in zip(curve.timesteps.tolist(), curve.values.tolist(), strict=True)
             ]
     if not rows:
         raise UserError(f"none of these runs has a curve of '{key}'")
-    return Table(("id", "config", "seed", "timesteps", key), tuple(rows)), f"{curve_label(key)}."
+    label = curve_label(key)
+    return Table((*names, "timesteps", key), tuple(rows)), f"{label[0].upper()}{label[1:]}."
 
 
 def _refuse_without_effect(given: argparse.Namespace) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from utils.config.option_parser import whole_number
 from utils.errors import UserError
+from utils.experiments.cells import format_cell
 from utils.experiments.commands.options import (
     add_filters,
     find_records,
@@ -22,7 +23,6 @@ _EPILOG = """\
 examples:
   experiments.py list algo=ppo env=CartPole-v1 status=completed
   experiments.py list 'test>400' tag=paper --sort test --columns id,seed,test,policy_lr"""
-_LONGEST_NOTE = 40
 
 
 def main(argv: Sequence[str]) -> int:
@@ -85,20 +85,6 @@ def _columns(text: str | None, records: Sequence[Record]) -> list[str]:
 
 
 def _table(records: Sequence[Record], columns: Sequence[str]) -> str:
-    rows = [[format_cell(record.value(key), key) for key in columns] for record in records]
+    rows = [[format_cell(record, key) for key in columns] for record in records]
     width = terminal_width()
     return "\n".join(line[:width] for line in format_table(columns, rows).splitlines())
-
-
-def format_cell(value: Any, key: str = "") -> str:
-    """Write a value as a table shows it."""
-    if value is None or value in ("", []):
-        return "-" if key not in ("note", "tags", "group") else ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int) and key not in ("seed",):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:,.2f}" if 0.01 <= abs(value) < 1e6 else f"{value:.4g}"
-    text = show_value(value).replace("\n", " ")
-    return text if len(text) <= _LONGEST_NOTE or key != "note" else f"{text[: _LONGEST_NOTE - 1]}…"

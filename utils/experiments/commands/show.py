@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from utils.errors import ConfigError
-from utils.experiments.commands.list_runs import COLUMNS, format_cell
+from utils.experiments.cells import format_cell
+from utils.experiments.commands.list_runs import COLUMNS
 from utils.experiments.commands.options import find_records, make_parser, open_runs
 from utils.experiments.records import Record, as_record, read_stored, show_value
 from utils.loggers.number_text import format_duration
@@ -31,7 +32,7 @@ def main(argv: Sequence[str]) -> int:
     if group is not None:
         records = find_records(group.runs_dir, [f"group={group.id}"])
         columns = [name for name in COLUMNS if name != "group"]
-        rows = [[format_cell(r.value(key), key) for key in columns] for r in reversed(records)]
+        rows = [[format_cell(r, key) for key in columns] for r in reversed(records)]
         print(f"group {group.id}\n\n{format_table(columns, rows)}")
         if group.report_path.exists():
             print(f"\nreport  {group.report_path}")
