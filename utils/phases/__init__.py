@@ -1,5 +1,6 @@
 """The stretches that a training is made of: what each does, and how long it lasts."""
 
+from utils.phases.phase_needs import find_hungry_phases
 from utils.phases.phase_scheduler import PhaseScheduler
 from utils.phases.phase_spec import (
     COLLECT,
@@ -19,5 +20,6 @@ __all__ = [
     "PhaseScheduler",
     "PhaseSpec",
     "UpdateBudget",
+    "find_hungry_phases",
     "find_phase_faults",
 ]

@@ -172,6 +172,14 @@ def test_evaluating_changes_nothing() -> None:
     assert all(torch.equal(first[name], second[name]) for name in first)
 
 
+def test_the_fewest_steps_that_are_accepted_are_enough() -> None:
+    agent = make_world_models(phases=[{**COLLECT, "duration": {"timesteps": 14}}, REMEMBER])
+    train_epochs(agent, 3)
+    assert agent.source.buffer.n_sequences >= 2  # of 6 steps, one in each environment
+    assert agent.counters.updates == 4
+    agent.close()
+
+
 def test_a_blind_autoencoder_is_told_of(caplog) -> None:
     agent = make_world_models(policy_lr=0.0)
     with caplog.at_level(logging.WARNING, logger="gymnasium_solver"):
@@ -218,6 +226,10 @@ def test_numbers_are_no_pictures() -> None:
         ({"held_steps": [4, 2]}, "must be \\[least, most\\]"),
         ({"buffer_steps": 10}, "cannot hold a sequence of each environment: 14 steps"),
         ({"vectorization": "native"}, "cannot give each environment a seed of its own"),
+        (
+            {"phases": [{**COLLECT, "duration": {"timesteps": 12}}, SEE, REMEMBER]},
+            "\\(phases.2\\) learns from 12 stored timesteps and needs 14, 7 in each of 2 environments",
+        ),
     ],
 )
 def test_settings_that_do_not_fit_together_are_named(changes, message) -> None:

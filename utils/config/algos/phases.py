@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from utils.config.fields import PositiveInteger, Text
 from utils.config.problems import Problem
 from utils.config.spec import STRICT_MODEL
-from utils.phases import PhaseSpec, find_phase_faults
+from utils.phases import PhaseFault, PhaseSpec, find_phase_faults
 
 
 class DurationConfig(BaseModel):
@@ -86,10 +86,12 @@ def phase_problems(
     faults = find_phase_faults(
         [phase.spec() for phase in phases], update_hooks=update_hooks, max_timesteps=max_timesteps
     )
-    return [
-        Problem(
-            (f"phases.{fault.position}",),
-            f"phase '{phases[fault.position].name}' (phases.{fault.position}) {fault.message}",
-        )
-        for fault in faults
-    ]
+    return [problem_of_fault(phases, fault) for fault in faults]
+
+
+def problem_of_fault(
+    phases: tuple[PhaseConfig, ...], fault: PhaseFault, *, hint: str = ""
+) -> Problem:
+    """Return what is wrong with one of the phases as a problem of the config."""
+    name, key = phases[fault.position].name, f"phases.{fault.position}"
+    return Problem((key,), f"phase '{name}' ({key}) {fault.message}{hint}")

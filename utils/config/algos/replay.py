@@ -8,12 +8,12 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from utils.config.algos.phases import PhaseConfig, phase_problems
+from utils.config.algos.phases import PhaseConfig, phase_problems, problem_of_fault
 from utils.config.fields import Flag, NonNegativeInteger, PositiveInteger, UnitNumber
 from utils.config.problems import Problem
 from utils.config.schema import Config
 from utils.config.validate import COMMON_EFFECT_RULES, EffectRule
-from utils.phases import COLLECT, PhaseSpec
+from utils.phases import COLLECT, PhaseSpec, find_hungry_phases
 
 REPLAY_EFFECT_RULES = (
     *COMMON_EFFECT_RULES,
@@ -27,6 +27,16 @@ REPLAY_EFFECT_RULES = (
         ),
     ),
 )
+
+
+def why_no_equal_parts(batch_size: int, *, n_processes: int) -> str | None:
+    """Say that processes cannot have equal parts of every batch; None if they can."""
+    if batch_size % n_processes == 0:
+        return None
+    return (
+        f"batch_size {batch_size}, which is that of all of them, has no {n_processes} equal parts, "
+        "one for each"
+    )
 
 
 class ReplayConfig(Config):
@@ -94,6 +104,8 @@ class ReplayConfig(Config):
         problems = phase_problems(
             self.phases, update_hooks=self.UPDATE_HOOKS, max_timesteps=self.max_timesteps
         )
+        if not problems:
+            problems += self._hungry_phases()
         if self.train_every_vec_steps > self.steps_per_epoch:
             message = (
                 f"train_every_vec_steps {self.train_every_vec_steps} exceeds steps_per_epoch "
@@ -101,3 +113,17 @@ class ReplayConfig(Config):
             )
             problems.append(Problem(("train_every_vec_steps", "steps_per_epoch"), message))
         return problems
+
+    def _hungry_phases(self) -> list[Problem]:
+        faults = find_hungry_phases(
+            [phase.spec() for phase in self.phases],
+            needs=lambda _: self.timesteps_before_updates,
+            stores=lambda _: True,
+            n_envs=self.n_envs,
+            cycle_timesteps=self.steps_per_epoch * self.n_envs,
+        )
+        hint = (
+            ": collect more before it, or lower learning_starts_timesteps, batch_size or the "
+            "length of sequences"
+        )
+        return [problem_of_fault(self.phases, fault, hint=hint) for fault in faults]

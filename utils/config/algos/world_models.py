@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
-from utils.config.algos.phases import PhaseConfig, phase_problems
+from utils.config.algos.phases import PhaseConfig, phase_problems, problem_of_fault
 from utils.config.fields import (
     Flag,
     NonNegativeInteger,
@@ -20,7 +20,7 @@ from utils.config.schedule_spec import OptionalPositiveScheduleField, ScheduleFi
 from utils.config.schema import Config
 from utils.config.spec import STRICT_MODEL
 from utils.config.validate import COMMON_EFFECT_RULES, EffectRule
-from utils.phases import COLLECT, PhaseSpec
+from utils.phases import COLLECT, PhaseSpec, find_hungry_phases
 
 UPDATE_VAE, UPDATE_RNN, EVOLVE = "update_vae", "update_rnn", "evolve"
 _STRETCHES = ((COLLECT,), (UPDATE_VAE,), (UPDATE_RNN,), (EVOLVE,), (COLLECT, EVOLVE))
@@ -231,6 +231,8 @@ class WorldModelsConfig(Config):
             update_hooks=self.UPDATE_HOOKS,
             max_timesteps=max(self.max_timesteps, sum(wanted)),
         )
+        if not problems:
+            problems += self._hungry_phases()
         if not self.phases:
             problems.append(Problem(("phases",), "'phases' must name at least one phase"))
         for index, phase in enumerate(self.phases):
@@ -242,6 +244,21 @@ class WorldModelsConfig(Config):
                 )
                 problems.append(Problem((f"phases.{index}",), message))
         return [*problems, *self._other_problems()]
+
+    def _hungry_phases(self) -> list[Problem]:
+        a_sequence_each = self.least_rows * self.n_envs
+        faults = find_hungry_phases(
+            self.phase_specs,
+            needs=lambda phase: a_sequence_each if UPDATE_RNN in phase.hooks else 1,
+            stores=lambda phase: phase.hooks == (COLLECT,),
+            n_envs=self.n_envs,
+            cycle_timesteps=self.steps_per_epoch * self.n_envs,
+        )
+        hint = (
+            f", {self.least_rows} in each of {self.n_envs} environments: collect more "
+            "before it, or lower sequence_length or n_envs"
+        )
+        return [problem_of_fault(self.phases, fault, hint=hint) for fault in faults]
 
     def _other_problems(self) -> list[Problem]:
         problems = []

@@ -199,3 +199,26 @@ def test_what_does_not_fit_is_refused(tmp_path, variant, override, text) -> None
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, variant, override)
     assert text in str(caught.value)
+
+
+OFFLINE = (
+    "phases=[{{name: fill, type: online, hooks: [collect], duration: {{timesteps: {0}}}}}, "
+    "{{name: learn, type: offline, hooks: [{1}], duration: {{updates: 5}}}}]"
+)
+
+
+@pytest.mark.parametrize(
+    ("variant", "hook", "changes", "needed"),
+    [
+        ("v3", "update_world_model", ["n_envs=4"], 1024),  # 16 x 64 rows of a batch
+        ("v3", "update_world_model", ["n_envs=64", "batch_size=2"], 64 * 66),  # a sequence each
+        ("planet", "update_world_model", ["batch_size=2"], 1250),  # learning_starts_timesteps
+    ],
+)
+def test_a_phase_learns_from_enough(tmp_path, variant, hook, changes, needed) -> None:
+    load(tmp_path, variant, OFFLINE.format(needed, hook), *changes)
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, variant, OFFLINE.format(needed - 64, hook), *changes)
+    (line,) = str(caught.value).splitlines()
+    assert "phase 'learn' (phases.1) learns from " in line
+    assert f"stored timesteps and needs {needed:,}: collect more before it" in line
