@@ -228,7 +228,7 @@ def test_numbers_are_no_pictures() -> None:
         ({"vectorization": "native"}, "cannot give each environment a seed of its own"),
         (
             {"phases": [{**COLLECT, "duration": {"timesteps": 12}}, SEE, REMEMBER]},
-            "\\(phases.2\\) learns from 12 stored timesteps and needs 14, 7 in each of 2 environments",
+            "\\(phases.2\\) learns from 12 stored timesteps and needs 14, 7 in each of 2 env",
         ),
     ],
 )

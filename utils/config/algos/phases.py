@@ -89,9 +89,18 @@ def phase_problems(
     return [problem_of_fault(phases, fault) for fault in faults]
 
 
-def problem_of_fault(
-    phases: tuple[PhaseConfig, ...], fault: PhaseFault, *, hint: str = ""
-) -> Problem:
+def problem_of_fault(phases: tuple[PhaseConfig, ...], fault: PhaseFault) -> Problem:
     """Return what is wrong with one of the phases as a problem of the config."""
     name, key = phases[fault.position].name, f"phases.{fault.position}"
-    return Problem((key,), f"phase '{name}' ({key}) {fault.message}{hint}")
+    return Problem((key,), f"phase '{name}' ({key}) {fault.message}")
+
+
+def problem_of_hunger(phases: tuple[PhaseConfig, ...], fault: PhaseFault, hint: str) -> Problem:
+    """Return that a phase learns from too little; how long those before it last may be at fault."""
+    problem = problem_of_fault(phases, fault)
+    before = [
+        f"phases.{index}.duration.{unit}"
+        for index, phase in enumerate(phases[: fault.position])
+        for unit in (phase.duration.written if phase.duration else ())
+    ]
+    return Problem((*problem.keys, *before), f"{problem.message}{hint}")

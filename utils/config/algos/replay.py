@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from utils.config.algos.phases import PhaseConfig, phase_problems, problem_of_fault
+from utils.config.algos.phases import PhaseConfig, phase_problems, problem_of_hunger
 from utils.config.fields import Flag, NonNegativeInteger, PositiveInteger, UnitNumber
 from utils.config.problems import Problem
 from utils.config.schema import Config
@@ -126,4 +126,4 @@ class ReplayConfig(Config):
             ": collect more before it, or lower learning_starts_timesteps, batch_size or the "
             "length of sequences"
         )
-        return [problem_of_fault(self.phases, fault, hint=hint) for fault in faults]
+        return [problem_of_hunger(self.phases, fault, hint) for fault in faults]

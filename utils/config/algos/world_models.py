@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
-from utils.config.algos.phases import PhaseConfig, phase_problems, problem_of_fault
+from utils.config.algos.phases import PhaseConfig, phase_problems, problem_of_hunger
 from utils.config.fields import (
     Flag,
     NonNegativeInteger,
@@ -258,7 +258,7 @@ class WorldModelsConfig(Config):
             f", {self.least_rows} in each of {self.n_envs} environments: collect more "
             "before it, or lower sequence_length or n_envs"
         )
-        return [problem_of_fault(self.phases, fault, hint=hint) for fault in faults]
+        return [problem_of_hunger(self.phases, fault, hint) for fault in faults]
 
     def _other_problems(self) -> list[Problem]:
         problems = []

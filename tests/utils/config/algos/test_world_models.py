@@ -221,4 +221,5 @@ def test_a_phase_learns_from_enough(tmp_path, variant, hook, changes, needed) ->
         load(tmp_path, variant, OFFLINE.format(needed - 64, hook), *changes)
     (line,) = str(caught.value).splitlines()
     assert "phase 'learn' (phases.1) learns from " in line
+    assert line.startswith("--set phases=")
     assert f"stored timesteps and needs {needed:,}: collect more before it" in line
