@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from utils.distributed.team import Team
 
 _log = logging.getLogger("gymnasium_solver")
+_STATE = "state"
+"""Of the leader: what is yours alone of a checkpoint?"""
 
 
 def hyperparameters_at(config: Config, *, timesteps: int) -> dict[str, float]:
@@ -80,7 +82,8 @@ class BaseAgent(LightningModule):
         self.conductor: Conductor | None = None
         if team is not None:
             self.share = Share.of_rank(config.n_envs, rank=team.rank, size=team.size)
-            self.conductor = Conductor(team, self.state_of_rank)
+            self.conductor = Conductor(team)
+            self.conductor.answer(_STATE, lambda _: self.state_of_rank())
         self.counters = Counters()
         self.recorder = MetricsRecorder()
         self.hyperparameters = hyperparameters_at(config, timesteps=0)
@@ -258,7 +261,8 @@ class BaseAgent(LightningModule):
             self.request_stop(reason)
 
     def _sum_of_weights(self) -> torch.Tensor:
-        sums = [p.detach().double().abs().sum() for p in self.policy.parameters()]
+        networks = self.networks_by_name().values()
+        sums = [p.detach().double().abs().sum() for n in networks for p in n.parameters()]
         return torch.stack(sums).sum()
 
     @override
@@ -411,9 +415,7 @@ class BaseAgent(LightningModule):
 
         Where several processes train, the leader alone calls it, and it holds the state of all.
         """
-        states = (
-            [self.state_of_rank()] if self.conductor is None else self.conductor.gather_states()
-        )
+        states = [self.state_of_rank()] if self.conductor is None else self.conductor.ask(_STATE)
         others = {"ranks": states[1:]} if len(states) > 1 else {}
         callbacks = getattr(self._trainer, "callbacks", []) if self._trainer else []
         return {

@@ -12,6 +12,7 @@ from torch import Tensor
 from utils.optimization import set_learning_rate
 from utils.optimization.capture import (
     CAPTURABLE_OPTIMIZERS,
+    capturing,
     device_learning_rate,
     move_step_counts,
     warm_up_for_capture,
@@ -56,7 +57,7 @@ class CapturedUpdates:
         """Prepare; nothing is captured yet."""
         assert why_not_captured(agent) is None, why_not_captured(agent)
         self._agent = agent
-        device, size = agent.compute_device, agent.config.batch_size
+        device, size = agent.compute_device, agent.source.plan.pace.batch_size
         self._index = torch.zeros(size, dtype=torch.int64, device=device)
         self._weight = torch.ones(size, device=device) if agent.config.prioritized_replay else None
         self._rate, self._limit = torch.zeros((2,), device=device).unbind()
@@ -133,7 +134,7 @@ class CapturedUpdates:
             graph = torch.cuda.CUDAGraph()
             for generator in agent.learner_generators():
                 graph.register_generator_state(generator)
-            with torch.cuda.graph(graph):
+            with capturing(graph):
                 keys, row, error = self._learn()
         restore()  # capturing has counted the optimisers' steps, and moved generators
         self.n_captures += 1

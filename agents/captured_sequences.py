@@ -10,7 +10,12 @@ import torch
 from torch import Tensor
 
 from agents.captured_replay import learnt_tensors, snapshot
-from utils.optimization.capture import CAPTURABLE_OPTIMIZERS, move_step_counts, warm_up_for_capture
+from utils.optimization.capture import (
+    CAPTURABLE_OPTIMIZERS,
+    capturing,
+    move_step_counts,
+    warm_up_for_capture,
+)
 
 if TYPE_CHECKING:
     from agents.sequence_agent import SequenceAgent
@@ -50,7 +55,7 @@ class SequenceUpdate:
         """Allocate the inputs."""
         self._agent = agent
         config, device = agent.config, agent.compute_device
-        shape = (3, config.batch_size, config.rows_of_sequence)
+        shape = (3, agent.source.plan.pace.batch_size, config.rows_of_sequence)
         self._located = torch.zeros(shape, dtype=torch.int64, device=device)
         self._groups = [g for o in agent.optimizers.values() for g in o.param_groups]
         self.rates = torch.zeros(len(self._groups), device=device)
@@ -148,7 +153,7 @@ class CapturedSequences:
             graph = torch.cuda.CUDAGraph()
             for generator in agent.learner_generators():
                 graph.register_generator_state(generator)
-            with torch.cuda.graph(graph):
+            with capturing(graph):
                 keys, row = update.run()
         restore()  # capturing has counted the optimisers' steps, and moved generators
         self.n_captures += 1

@@ -12,7 +12,7 @@ from utils.errors import RunFailedError
 if TYPE_CHECKING:
     from utils.distributed.team import Team
 
-_STATES, _EPOCH, _LEAVE = "states", "epoch", "leave"
+_ASK, _EPOCH, _LEAVE = "ask", "epoch", "leave"
 
 
 class Conductor:
@@ -22,15 +22,24 @@ class Conductor:
     them it says for what.
     """
 
-    def __init__(self, team: Team, own_state: Callable[[], Any]) -> None:
-        """Take the processes, and what a checkpoint holds of this one alone."""
+    def __init__(self, team: Team) -> None:
+        """Take the processes; they answer nothing yet."""
         self._team = team
-        self._own_state = own_state
+        self._answers: dict[str, Callable[[Any], Any]] = {}
 
-    def gather_states(self) -> list[Any]:
-        """Return what a checkpoint holds of each process, by rank; called by the leader."""
-        self._team.share((_STATES, None, 0.0))
-        return self._team.gather(self._own_state())
+    def answer(self, question: str, by: Callable[[Any], Any]) -> None:
+        """Let this process answer a question; all of them know the same questions.
+
+        Args:
+            question: Its name.
+            by: Gets what the leader says with it; returns plain containers and tensors.
+        """
+        self._answers[question] = by
+
+    def ask(self, question: str, about: Any = None) -> list[Any]:
+        """Return what each process answers, by rank, once all have; called by the leader."""
+        self._team.share((_ASK, (question, about), 0.0))
+        return self._team.gather(self._answers[question](about))
 
     def begin_epoch(self, stop_reason: str | None, weights: Tensor) -> None:
         """Let the others go on to the next epoch, or out of training; called by the leader.
@@ -55,9 +64,10 @@ class Conductor:
             RunFailedError: The weights here are not those of the leader.
         """
         while True:
-            command, reason, of_leader = self._team.share()
-            if command == _STATES:
-                self._team.gather(self._own_state())
+            command, said, of_leader = self._team.share()
+            if command == _ASK:
+                question, about = said
+                self._team.gather(self._answers[question](about))
                 continue
             if command == _EPOCH and float(weights) != of_leader:
                 raise RunFailedError(
@@ -65,4 +75,4 @@ class Conductor:
                     f"are {float(weights)!r} and {of_leader!r}): the processes do not compute the "
                     "same, so this training means nothing"
                 )
-            return reason
+            return said

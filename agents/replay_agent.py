@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gymnasium as gym
 import torch
@@ -23,12 +23,19 @@ from utils.checkpoints.pointers import follow
 from utils.config import OffPolicyConfig
 from utils.dataloaders import HookBatch, ReplaySource, Round
 from utils.dataloaders.replay_source import split_mask
+from utils.distributed.part import Part
 from utils.models.fast_products import fast_products
 from utils.optimization import build_optimizer, clip_and_step, set_learning_rate
 from utils.rollouts.experience_collector import Explorer
 from utils.schedules import schedule_value
 
+if TYPE_CHECKING:
+    from agents.shared_replay import SharedReplay
+    from utils.distributed.team import Team
+
 REPLAY_SUFFIX = ".replay"
+_BUFFER = "buffer"
+"""Of the leader: save yours beside this checkpoint."""
 _MOST_AT_ONCE = 256
 """Updates whose batches are picked in one call, at most: it bounds the memory they take."""
 
@@ -82,6 +89,9 @@ class ReplayAgent(BaseAgent):
     config: OffPolicyConfig
     source: ReplaySource
 
+    shared: SharedReplay | None = None
+    """Joins what several processes compute; None for one alone."""
+
     # -- what an algorithm says ---------------------------------------------------------------
 
     @override
@@ -91,6 +101,32 @@ class ReplayAgent(BaseAgent):
         self.optimizers: dict[str, torch.optim.Optimizer] = {}
         """By name."""
         self.log = UpdateLog()
+        self.part = Part()
+        """Which rows of every batch are this process's."""
+        if self.team is not None:
+            from agents.shared_replay import SharedReplay
+
+            assert self.share is not None
+            self.shared = SharedReplay(self.team, self.share)
+            self.part = Part(self.team.rank, self.team.size)
+
+    @override
+    def join_team(self, team: Team) -> None:
+        assert self.share is not None
+        assert self.conductor is not None
+        self.source.collector.join(team, self.share)
+        self.conductor.answer(_BUFFER, lambda path: self.source.save_buffer(self._own_file(path)))
+        if self.source.buffer.priorities is not None:
+            self.source.buffer.priorities.max_of_all = lambda w: team.gather_stack(w).max()
+
+    def join_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Average the gradients of all processes' parts of a batch; comes before they are used."""
+        if self.shared is not None:
+            self.shared.average_gradients(parameters)
+
+    def rows_of_all(self, values: Tensor) -> Tensor:
+        """Return the values of all parts of a batch, (W, ...), or those of the one there is."""
+        return values if self.shared is None else self.shared.team.gather_stack(values)
 
     @abstractmethod
     def build_explorer(self) -> Explorer:
@@ -125,7 +161,12 @@ class ReplayAgent(BaseAgent):
     @override
     def build_source(self) -> ReplaySource:
         return build_replay_source(
-            self.config, self.train_env, self.policy, self.build_explorer(), self.compute_device
+            self.config,
+            self.train_env,
+            self.policy,
+            self.build_explorer(),
+            self.compute_device,
+            rank=self.part.rank,
         )
 
     @override
@@ -134,7 +175,7 @@ class ReplayAgent(BaseAgent):
         for due in self.source.plan.rounds():
             started = time.perf_counter()
             if due.is_evaluation:
-                self.evaluate()
+                self._evaluate_phase()
                 continue
             self.source.collect(due)
             between = time.perf_counter()
@@ -144,10 +185,16 @@ class ReplayAgent(BaseAgent):
                 self.run_round(due)
                 learnt += time.perf_counter() - between
         summary = self.source.summarize()
+        if self.shared is not None:
+            summary = self.shared.join(summary, self.source.collector.stepper)
         self.count(summary)
         self.counters.updates += self.log.n_updates
         self._record(summary, collected=collected, learnt=learnt)
         self.finish_epoch()
+
+    def _evaluate_phase(self) -> None:
+        if self.team is None or self.team.is_leader:
+            self.evaluate()
 
     def run_round(self, due: Round) -> None:
         """Carry out the updates of a round; each is one turn through the hooks of its phase."""
@@ -165,6 +212,10 @@ class ReplayAgent(BaseAgent):
     def captured(self) -> CapturedUpdates | None:
         """What replays updates as graphs of a GPU; None where that cannot be done."""
         return None if why_not_captured(self) else CapturedUpdates(self)
+
+    def shared_path(self) -> str | None:
+        """Say that several processes make an update together; None for one alone."""
+        return None if self.shared is None else f"each of {self.part.size} processes has a part"
 
     def torch_path(self, reason: str) -> str:
         """Say how torch carries out updates, `reason` being why nothing faster on the CPU does."""
@@ -244,6 +295,7 @@ class ReplayAgent(BaseAgent):
         for parameter in parameters:
             parameter.grad = None
         loss.backward()
+        self.join_gradients(parameters)
         limit = self.hyperparameters.get("max_grad_norm")
         return clip_and_step(optimizer, parameters, max_grad_norm=limit).norm()
 
@@ -266,9 +318,12 @@ class ReplayAgent(BaseAgent):
         record_episodes(self.recorder, summary)
         self.recorder.record("train/time/rollout_seconds", collected)
         self.recorder.record("train/time/update_seconds", learnt)
-        self.recorder.record("train/replay/n_transitions", float(len(self.source.buffer)))
+        n_stored = len(self.source.buffer)
+        if self.shared is not None:
+            n_stored = self.shared.sum(n_stored)
+        self.recorder.record("train/replay/n_transitions", float(n_stored))
         self.recorder.record("train/replay/phase", float(self.source.plan.scheduler.index))
-        means, diverged = self.log.flush()
+        means, diverged = self.log.flush(None if self.shared is None else self.shared.mean)
         if diverged is not None:
             key, value, update = diverged
             self.stop_diverged(key, value, where=f"update {update + 1} of the epoch, ")
@@ -286,10 +341,12 @@ class ReplayAgent(BaseAgent):
         config, buffer = self.config, self.source.buffer
         ratio = config.exact_replay_ratio
         lines = [
-            f"replay: {buffer.capacity:,} transitions ({buffer.nbytes_declared / 2**20:,.1f} MiB), "
+            f"replay: {self.part.whole(buffer.capacity):,} transitions "
+            f"({self.part.whole(buffer.nbytes_declared) / 2**20:,.1f} MiB), "
             f"{ratio} updates of {config.batch_size} for each timestep, from timestep "
             f"{config.timesteps_before_updates:,} on"
         ]
+        lines += self.describe_parts()
         if not config.save_replay:
             lines.append(
                 "the buffer is not saved: a resumed run fills an empty one for "
@@ -301,9 +358,22 @@ class ReplayAgent(BaseAgent):
             )
         return lines
 
+    def describe_parts(self) -> list[str]:
+        """Say what each of several processes has; nothing of one alone."""
+        if self.share is None:
+            return []
+        share, n_rows = self.share, self.source.plan.pace.batch_size
+        return [
+            f"{self.part.size} processes: each has {share.n} of {share.total} environments, the "
+            f"buffer of what they did, and {n_rows} of the {self.part.whole(n_rows)} rows of every "
+            "batch"
+        ]
+
     @override
     def learner_state(self) -> dict[str, Any]:
+        of_all = {} if self.shared is None else {"shared": self.shared.state_dict()}
         return {
+            **of_all,
             "networks": {name: module.state_dict() for name, module in self.networks.items()},
             "optimizers": {name: part.state_dict() for name, part in self.optimizers.items()},
         }
@@ -314,6 +384,8 @@ class ReplayAgent(BaseAgent):
             module.load_state_dict(state["networks"][name])
         for name, optimizer in self.optimizers.items():
             optimizer.load_state_dict(state["optimizers"][name])
+        if self.shared is not None:
+            self.shared.load_state_dict(state["shared"])
 
     @override
     def take_over_policy(self, state: Mapping[str, Any]) -> None:
@@ -325,19 +397,30 @@ class ReplayAgent(BaseAgent):
 
     @override
     def save_companions(self, checkpoint: Path) -> None:
-        if self.config.save_replay:
-            self.source.save_buffer(checkpoint.with_suffix(REPLAY_SUFFIX))
+        if not self.config.save_replay:
+            return
+        if self.conductor is None:
+            self.source.save_buffer(self._own_file(checkpoint))
+        else:
+            self.conductor.ask(_BUFFER, checkpoint)
 
     @override
     def load_companions(self, checkpoint: Path) -> str | None:
-        path = follow(checkpoint).with_suffix(REPLAY_SUFFIX)
-        if path.exists():
+        path = self._own_file(follow(checkpoint))
+        is_there = path.exists()
+        if self.shared is not None:  # all go on with what they had, or none
+            is_there = self.shared.sum(is_there) == self.part.size
+        if is_there:
             self.source.load_buffer(path)
             return None
         return (
             f"no replay buffer is saved beside {path.with_suffix('.ckpt').name}: an empty one is "
             f"filled for {self.config.timesteps_before_updates:,} timesteps before learning goes on"
         )
+
+    def _own_file(self, checkpoint: Path) -> Path:
+        """Return where this process's buffer lies beside a checkpoint."""
+        return checkpoint.with_suffix(f"{REPLAY_SUFFIX}{self.part.rank or ''}")
 
 
 def _shapes(tensors: Mapping[str, Tensor]) -> dict[str, torch.Size]:

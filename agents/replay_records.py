@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -51,8 +52,14 @@ class UpdateLog:
         self._rows.append(rows)
         self.n_updates += len(rows)
 
-    def flush(self) -> tuple[dict[str, float], tuple[str, float, int] | None]:
+    def flush(
+        self, mean_of_all: Callable[[Tensor], Tensor] | None = None
+    ) -> tuple[dict[str, float], tuple[str, float, int] | None]:
         """Return the mean of each metric, and begin anew.
+
+        Args:
+            mean_of_all: Averages numbers over the processes that train, all of which made as many
+                updates; None for one alone.
 
         Returns:
             The means by key, and key, value and number (from 0) of the first update whose numbers
@@ -61,6 +68,8 @@ class UpdateLog:
         if not self._rows:
             return {}, None
         rows, keys = torch.cat(self._rows).double().cpu(), self._keys
+        if mean_of_all is not None:
+            rows = mean_of_all(rows)
         self._rows, self.n_updates = [], 0
         if not math.isfinite(float(rows.sum())):
             update, column = (int(i) for i in (~torch.isfinite(rows)).nonzero()[0])

@@ -28,15 +28,18 @@ def build_replay_source(
     policy: Policy,
     explorer: Explorer,
     device: torch.device,
+    *,
+    rank: int = 0,
 ) -> ReplaySource:
     """Build collector, buffer, plan and source of the training environments.
 
     Args:
         config: Of the run.
-        env: Training environments.
+        env: Training environments; of several processes those of this one.
         policy: What the explorer chooses with.
         explorer: Chooses actions while collecting.
         device: Where the policy lives.
+        rank: Of this process.
     """
     collector = ExperienceCollector(env, policy, explorer, device=device)
     buffer = build_transition_buffer(config, env, policy, place=Place(device=device))
@@ -44,7 +47,7 @@ def build_replay_source(
         collector,
         buffer,
         build_replay_plan(config, collector, buffer),
-        seed=derive_seed(config.seed, "replay"),
+        seed=derive_seed(config.seed, "replay", rank),
         reward_scale=config.reward_scale,
         generator_device=device,
     )
@@ -53,36 +56,41 @@ def build_replay_source(
 def build_replay_plan(
     config: ReplayConfig, collector: ExperienceCollector, buffer: TransitionBuffer | SequenceBuffer
 ) -> ReplayPlan:
-    """Build the plan of collecting with `collector` into `buffer` and of the updates from it."""
+    """Build the plan of collecting with `collector` into `buffer` and of the updates from it.
+
+    Of several processes each follows the same plan: it counts the steps of all, which are alike,
+    and draws its part of every batch.
+    """
+    n_processes = config.n_processes
     pace = ReplayPace(
-        n_envs=collector.env.num_envs,
+        n_envs=collector.env.num_envs * n_processes,
         max_timesteps=config.max_timesteps,
         steps_per_epoch=config.steps_per_epoch,
         train_every_vec_steps=config.train_every_vec_steps,
         random_timesteps=config.learning_starts_timesteps,
         timesteps_before_updates=config.timesteps_before_updates,
-        batch_size=config.batch_size,
+        batch_size=config.batch_size // n_processes,
     )
     return ReplayPlan(
         pace,
         PhaseScheduler(config.phase_specs),
         UpdateBudget(config.exact_replay_ratio),
         timesteps=lambda: collector.timesteps,
-        n_stored=lambda: buffer.n_added,
+        n_stored=lambda: buffer.n_added * n_processes,
     )
 
 
 def build_transition_buffer(
     config: OffPolicyConfig, env: VectorEnv, policy: Policy, *, place: Place
 ) -> TransitionBuffer:
-    """Allocate the buffer of the transitions of `env`.
+    """Allocate the buffer of the transitions of `env`: of several processes each has its part.
 
     Raises:
         ConfigError: There is no room for it.
     """
     width = mask_width(env.single_action_space) or 0 if policy.has_masks else 0
     layout = TransitionLayout(
-        capacity=config.buffer_transitions,
+        capacity=-(-config.buffer_transitions // config.n_processes),
         n_envs=env.num_envs,
         observation_space=stored_space(env.single_observation_space, mask_width=width),
         action_space=env.single_action_space,

@@ -92,7 +92,12 @@ class SequenceAgent(ReplayAgent):
     @override
     def build_source(self) -> SequenceSource:
         return build_sequence_source(
-            self.config, self.train_env, self.policy, self.build_explorer(), self.compute_device
+            self.config,
+            self.train_env,
+            self.policy,
+            self.build_explorer(),
+            self.compute_device,
+            rank=self.part.rank,
         )
 
     @override
@@ -188,7 +193,8 @@ class SequenceAgent(ReplayAgent):
         model = self.policy.world_model
         embedding = model.encoder(batch.observation, n_leading=2)
         n_steps, n_sequences = batch.is_first.shape
-        noise = model.rssm.latent.draw_noise((n_steps, n_sequences), self.noise_generator)
+        shape = (n_steps, self.part.whole(n_sequences))
+        noise = self.part.own(model.rssm.latent.draw_noise(shape, self.noise_generator), dim=1)
         return model.rssm.observe(
             batch.before, batch.previous_action, embedding, batch.is_first, noise
         )
@@ -217,6 +223,7 @@ class SequenceAgent(ReplayAgent):
             observed.prior,
             free_nats=config.free_nats,
             of_mean=config.free_nats_of_mean,
+            mean_of_all=None if self.shared is None else self.shared.mean,
         )
         terms["dynamics"] = config.dynamics_scale * dynamics
         terms["representation"] = config.representation_scale * representation
@@ -270,6 +277,7 @@ class SequenceAgent(ReplayAgent):
     def step_groups(self, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
         """Take a step with the gradients that the parameters hold; returns norms by group."""
         norms = {}
+        self.join_gradients(p for group in optimizer.param_groups for p in group["params"])
         limit = self.hyperparameters.get("max_grad_norm")
         for group in optimizer.param_groups:
             gradients = [p.grad for p in group["params"] if p.grad is not None]
@@ -287,11 +295,13 @@ class SequenceAgent(ReplayAgent):
         config, buffer = self.config, self.source.buffer
         length = config.rows_of_sequence - config.rows_of_context
         lines = [
-            f"replay: {buffer.capacity:,} steps ({buffer.nbytes_declared / 2**20:,.1f} MiB), "
+            f"replay: {self.part.whole(buffer.capacity):,} steps "
+            f"({self.part.whole(buffer.nbytes_declared) / 2**20:,.1f} MiB), "
             f"an update of {config.batch_size} x {length} for every "
             f"{float(1 / config.exact_replay_ratio):g} timesteps, from timestep "
             f"{config.timesteps_before_updates:,} on"
         ]
+        lines += self.describe_parts()
         if not config.save_replay:
             lines.append(
                 "the buffer is not saved: a resumed run fills an empty one for "

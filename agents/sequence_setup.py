@@ -38,16 +38,18 @@ def build_sequence_source(
     explorer: Explorer,
     device: torch.device,
     *,
+    rank: int = 0,
     on_step: Callable[[Step], object] | None = None,
 ) -> SequenceSource:
     """Build collector, buffer, plan and source of the training environments.
 
     Args:
         config: Of the run.
-        env: Training environments.
+        env: Training environments; of several processes those of this one.
         policy: What the explorer chooses with.
         explorer: Chooses actions while collecting.
         device: Where the policy lives.
+        rank: Of this process.
         on_step: Is shown every vector step before it is stored.
     """
     collector = ExperienceCollector(env, policy, explorer, device=device)
@@ -56,7 +58,7 @@ def build_sequence_source(
         collector,
         buffer,
         build_replay_plan(config, collector, buffer),
-        seed=derive_seed(config.seed, "replay"),
+        seed=derive_seed(config.seed, "replay", rank),
         reward_scale=config.reward_scale,
         memory_of=policy.keep,
         on_step=on_step,
@@ -66,14 +68,14 @@ def build_sequence_source(
 def build_sequence_buffer(
     config: SequenceConfig, env: VectorEnv, policy: RememberingPolicy, *, place: Place
 ) -> SequenceBuffer:
-    """Allocate the buffer of the sequences of `env`.
+    """Allocate the buffer of the sequences of `env`: of several processes each has its part.
 
     Raises:
         ConfigError: There is no room for it.
     """
     alpha = config.priority_power
     layout = SequenceLayout(
-        capacity=config.buffer_steps,
+        capacity=-(-config.buffer_steps // config.n_processes),
         n_envs=env.num_envs,
         observation_space=env.single_observation_space,
         action_space=policy.code.stored_space,

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from agents.shared_episodes import SharedEpisodes
 from agents.whole_rollout import WholeRollout
 from utils.dataloaders import UpdateBatch
 from utils.distributed.share import Share
 from utils.distributed.team import Team
 from utils.rollouts import Minibatch, RolloutBuffer, RolloutSummary
-from utils.rollouts.episode_stats import EpisodeTracker, FinishedEpisodes
 from utils.rollouts.reshape import flatten_env_major
 from utils.rollouts.stepper import Stepper
 
@@ -40,7 +38,7 @@ class SharedRollouts:
     def __init__(self, team: Team, share: Share) -> None:
         """Take the processes and the environments of this one."""
         self.team, self.share = team, share
-        self.window = EpisodeTracker(share.total)
+        self.episodes = SharedEpisodes(team, share)
         self.n_counted = 0
         """Samples of this process in the minibatch at hand."""
         self._first_unit = self._n_units = self._n_all_units = 0
@@ -50,28 +48,7 @@ class SharedRollouts:
         self, summary: RolloutSummary, stepper: Stepper, buffer: RolloutBuffer
     ) -> tuple[RolloutSummary, WholeRollout]:
         """Return summary and rollout of all environments; all processes get the same."""
-        assert stepper.finished is not None
-        own, stepper.finished = stepper.finished, []
-        episodes = sorted(
-            (step, self.share.n * rank + int(index), *rest)
-            for rank, told in enumerate(
-                self.team.gather([row for s, f in own for row in _rows(s, f)])
-            )
-            for step, index, *rest in told
-        )
-        for _, _, returns, length, metrics in episodes:
-            self.window.add_finished([returns], [length])
-            self.window.window_metrics.extend({k: np.array([v]) for k, v in metrics})
-        joined = dataclasses.replace(
-            summary,
-            n_timesteps=summary.n_vec_steps * self.share.total,
-            n_episodes=len(episodes),
-            episode_returns=list(self.window.window_returns),
-            episode_lengths=list(self.window.window_lengths),
-            last_returns=[row[2] for row in episodes],
-            episode_metrics=self.window.window_metrics.means(),
-        )
-        return joined, WholeRollout(buffer, self.team)
+        return self.episodes.join(summary, stepper), WholeRollout(buffer, self.team)
 
     def own(self, field: Tensor) -> Tensor:
         """Return the columns of this process's environments, (T, n)."""
@@ -120,22 +97,8 @@ class SharedRollouts:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the window of finished episodes, the same in each process."""
-        return self.window.state_dict()
+        return self.episodes.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what `state_dict` returned."""
-        self.window.load_state_dict(state)
-
-
-def _rows(step: int, finished: FinishedEpisodes) -> list[tuple[Any, ...]]:
-    """Return one row an episode: vector step, environment, return, length, what it told."""
-    return [
-        (
-            step,
-            int(index),
-            float(finished.returns[k]),
-            int(finished.lengths[k]),
-            tuple((name, float(column[k])) for name, column in finished.metrics.items()),
-        )
-        for k, index in enumerate(finished.env_index)
-    ]
+        self.episodes.load_state_dict(state)

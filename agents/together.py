@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 import torch
 
 from utils.distributed.ranks import Ranks
 from utils.distributed.team import PeerFailedError, Team
+from utils.distributed.watch import Watch
 from utils.errors import UserError
 from utils.run.plan import TrainingPlan
 
@@ -51,11 +54,12 @@ def lead(
         try:
             use_own_gpu(own)
             team.share(plan)
-            return work(plan, team)
+            with watching(team, followers):
+                return work(plan, team)
         except PeerFailedError as error:
             if error.is_told:
                 return error.exit_code
-            raise _as_system_says(error, followers) from None
+            raise (_as_system_says(followers) or error) from None
         except UserError as error:
             if not team.tell_failure(str(error), exit_code=error.exit_code):
                 return error.exit_code  # another process has told it
@@ -84,7 +88,8 @@ def follow(ranks: Ranks) -> int:
     try:
         use_own_gpu(ranks)
         plan = team.share()
-        _train(plan, team)
+        with watching(team, None):
+            _train(plan, team)
     except PeerFailedError as error:
         return error.exit_code
     except UserError as error:
@@ -104,6 +109,27 @@ def follow(ranks: Ranks) -> int:
     finally:
         team.close()
     return 0
+
+
+def watching(team: Team, followers: Followers | None) -> AbstractContextManager[object]:
+    """Return the context in which this process ends with others, even if it waits for them.
+
+    Exchanges of the CPU notice that a process is gone; those of GPUs wait for it for ever.
+    """
+    if not torch.cuda.is_available():
+        return nullcontext()
+
+    def find_loss() -> PeerFailedError | None:
+        told = team.told_failure()
+        return _as_system_says(followers) if told is None else told
+
+    def end(loss: PeerFailedError) -> None:
+        team.before_end(loss)
+        if not loss.is_told:
+            print(f"error: {loss}", file=sys.stderr, flush=True)
+        os._exit(loss.exit_code)
+
+    return Watch(find_loss, end)
 
 
 def ignore_signals() -> None:
@@ -146,11 +172,11 @@ def _with_rank(message: str, team: Team) -> str:
     return message if message.startswith(name) else name + message
 
 
-def _as_system_says(error: PeerFailedError, followers: Followers | None) -> PeerFailedError:
-    """Return the error of a lost process with what the system knows of it."""
+def _as_system_says(followers: Followers | None) -> PeerFailedError | None:
+    """Return what the system knows of a process that is gone; None where it knows of none."""
     ended = None if followers is None else followers.first_end()
     if ended is None:
-        return error
+        return None
     rank, code = ended
     if code < 0:
         name = signal.Signals(-code).name

@@ -208,6 +208,8 @@ class _Session:
         self.reward_threshold = resolve_reward_threshold(config, env)
         stops_early = config.early_stop_on_eval_reward or config.early_stop_on_train_reward
         self.stop_threshold = self.reward_threshold if stops_early else None
+        if agent.team is not None:
+            agent.team.before_end = self._note_failure
 
     def work(self) -> int:
         """Train, and keep the run's status true whatever happens; returns the exit code."""

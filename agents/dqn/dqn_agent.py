@@ -91,7 +91,7 @@ class DQNAgent(ReplayAgent):
         """Find the fastest way; say what carries out updates and why, in a few words."""
         from agents.dqn.dqn_compiled import CompiledDQN, why_not_compiled
 
-        reason = why_not_compiled(self.policy, self.config)
+        reason = self.shared_path() or why_not_compiled(self.policy, self.config)
         if reason is not None:
             return None, self.torch_path(reason)
         compiled = CompiledDQN(
@@ -105,7 +105,7 @@ class DQNAgent(ReplayAgent):
             self.choose_best,
             epsilon=lambda timesteps: self.value_now("epsilon", timesteps),
             n_actions=self.policy.n_actions,
-            seed=derive_seed(self.config.seed, "policy"),
+            seed=derive_seed(self.config.seed, "policy", self.part.rank),
         )
 
     def choose_best(self, observation: Observation, mask: Tensor | None) -> np.ndarray:

@@ -30,6 +30,7 @@ from agents.replay_agent import Learned, ReplayBatch
 from agents.sequence_agent import SequenceAgent, Sequences, SequencesLearned
 from agents.sequence_setup import world_model_settings
 from utils.config import DreamerConfig
+from utils.distributions import Parameters, sample_rows
 from utils.errors import ConfigError
 from utils.normalization.percentile_scale import PercentileScale
 from utils.optimization import set_gradients
@@ -126,7 +127,7 @@ class DreamerAgent(SequenceAgent):
     def build_explorer(self) -> WorldModelExplorer:
         return WorldModelExplorer(
             self.policy,
-            seed=derive_seed(self.config.seed, "policy"),
+            seed=derive_seed(self.config.seed, "policy", self.part.rank),
             device=self.compute_device,
             noise=self.config.exploration_noise,
         )
@@ -172,12 +173,12 @@ class DreamerAgent(SequenceAgent):
     def dream(self, start: State) -> Dream:
         """Dream from every state that was observed, and value what was dreamt."""
         config, policy, model = self.config, self.policy, self.policy.world_model
+        n_steps, n_sequences = start.deter.shape[:2]
         state = State(*(part.detach().flatten(0, 1) for part in start))
-        noise = model.rssm.latent.draw_noise(
-            (config.imagination_horizon, len(state.deter)), self.noise_generator
-        )
+        shape = (config.imagination_horizon, n_steps, self.part.whole(n_sequences))
+        noise = self.part.own(model.rssm.latent.draw_noise(shape, self.noise_generator), dim=2)
         with torch.set_grad_enabled(self.follows_gradient), self.reduced_precision():
-            imagined = model.rssm.imagine(state, self.choose, noise)
+            imagined = model.rssm.imagine(state, self.choose, noise.flatten(1, 2))
             features = imagined.state.features
             reward = model.reward.mean(model.reward(features))
             goes_on = torch.full_like(reward, config.gamma)
@@ -200,15 +201,31 @@ class DreamerAgent(SequenceAgent):
         del step
         code = self.policy.code
         parameters = code.parameters_of(self.policy.actor(state.features.detach()))
-        action = code.distribution.sample(parameters, self.noise_generator)
+        action = self.draw_in_dream(parameters)
         return action, code.encode(action)
+
+    def draw_in_dream(self, parameters: Parameters) -> Tensor:
+        """Draw actions for T steps of B sequences in a row, (T * B, ...)."""
+        distribution, part = self.policy.code.distribution, self.part
+        if part.size == 1:
+            return distribution.sample(parameters, self.noise_generator)
+        n = self.source.plan.pace.batch_size
+        action = sample_rows(
+            distribution,
+            tuple(parameter.unflatten(0, (-1, n)) for parameter in parameters),
+            self.noise_generator,
+            first=part.rank * n,
+            total=part.whole(n),
+            dim=1,
+        )
+        return action.flatten(0, 1)
 
     def actor_loss(self, dream: Dream) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the loss of the actor, (), and what it tells."""
         config, code = self.config, self.policy.code
         scale = torch.ones_like(dream.returns[0, 0])
         if config.normalize_returns:
-            self.scale.update(dream.returns)
+            self.scale.update(self.rows_of_all(dream.returns.detach()))
             scale = self.scale.scale()
         parameters = code.parameters_of(self.policy.actor(dream.features[:-1].detach()))
         common = {"weight": dream.weight, "ent_coef": config.ent_coef}

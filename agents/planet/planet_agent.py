@@ -60,7 +60,7 @@ class PlanetAgent(SequenceAgent):
     def build_explorer(self) -> WorldModelExplorer:
         return WorldModelExplorer(
             self.policy,
-            seed=derive_seed(self.config.seed, "policy"),
+            seed=derive_seed(self.config.seed, "policy", self.part.rank),
             device=self.compute_device,
             noise=self.config.exploration_noise,
         )

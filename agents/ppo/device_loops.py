@@ -46,12 +46,17 @@ def build_device_loop(agent: PPOAgent) -> LoopChoice:
     if reason is not None:
         return LoopChoice(None, f"collector and update, no loop on the device because {reason}")
     not_fused = why_not_fused(agent.policy, agent.config, agent.train_env)
-    if agent.team is not None:
-        not_fused = f"{agent.team.size} processes join their gradients between its kernels"
     if not_fused is None:
         from agents.ppo.fused.loop import FusedLoop
 
-        loop = FusedLoop(agent.policy, agent.config, agent.train_env, agent.optimizer)
+        loop = FusedLoop(
+            agent.policy,
+            agent.config,
+            agent.train_env,
+            agent.optimizer,
+            team=agent.team,
+            seed_index=agent.seed_index,
+        )
         return LoopChoice(loop, "fused kernels on the device")
     not_graph = why_not_graph(agent)
     if not_graph is None:

@@ -18,7 +18,12 @@ from agents.ppo.device_iteration import DeviceIteration
 from agents.ppo.device_loop import LoopReport
 from agents.ppo.loop_state import export_generators, load_generators
 from utils.optimization import set_learning_rate
-from utils.optimization.capture import device_learning_rate, move_step_counts, warm_up_for_capture
+from utils.optimization.capture import (
+    capturing,
+    device_learning_rate,
+    move_step_counts,
+    warm_up_for_capture,
+)
 
 if TYPE_CHECKING:
     from agents.ppo.ppo_agent import PPOAgent
@@ -84,9 +89,7 @@ class GraphLoop:
             for generator in (iteration.action_generator, iteration.order_generator):
                 graph.register_generator_state(generator)
             iteration.n_steps_taken = 0
-            # Another thread looks after the exchanges of several processes meanwhile.
-            mode = "global" if iteration.team is None else "thread_local"
-            with torch.cuda.graph(graph, capture_error_mode=mode):
+            with capturing(graph):
                 iteration.carry_out(mixed)
         self._n_steps_an_iteration = iteration.n_steps_taken
         self._graph = graph

@@ -148,7 +148,7 @@ class SACAgent(ReplayAgent):
         """Find the fastest way; say what carries out updates and why, in a few words."""
         from agents.sac.sac_compiled import why_not_compiled
 
-        reason = why_not_compiled(self.policy, self.config)
+        reason = self.shared_path() or why_not_compiled(self.policy, self.config)
         if reason is not None:
             return None, self.torch_path(reason)
         return self.build_compiled(), "compiled updates"
@@ -170,7 +170,7 @@ class SACAgent(ReplayAgent):
 
     @override
     def build_explorer(self) -> ContinuousExplorer | SampledChoices:
-        seed = derive_seed(self.config.seed, "policy")
+        seed = derive_seed(self.config.seed, "policy", self.part.rank)
         if isinstance(self.policy, SquashedNormalActor):
             correlation = self.config.exploration_correlation
             return ContinuousExplorer(self.policy, seed=seed, correlation=correlation)
@@ -269,10 +269,11 @@ class SACAgent(ReplayAgent):
         return CHOICE_ENTROPY * batch.mask.sum(dim=1).log()
 
     def draw_noise(self, n: int) -> Tensor:
-        """Return standard normal noise for n actions, (n, A)."""
+        """Return standard normal noise for n actions of this process's part of a batch, (n, A)."""
         assert isinstance(self.policy, SquashedNormalActor)
-        size = self.policy.scale.size
-        return torch.randn((n, size), generator=self.noise_generator, device=self.compute_device)
+        shape = (self.part.whole(n), self.policy.scale.size)
+        drawn = torch.randn(shape, generator=self.noise_generator, device=self.compute_device)
+        return self.part.own(drawn)
 
     @override
     def warm_up(self) -> None:

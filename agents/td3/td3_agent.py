@@ -89,7 +89,7 @@ class TD3Agent(ReplayAgent):
     def build_explorer(self) -> ContinuousExplorer:
         return ContinuousExplorer(
             self.policy,
-            seed=derive_seed(self.config.seed, "policy"),
+            seed=derive_seed(self.config.seed, "policy", self.part.rank),
             noise=lambda timesteps: self.value_now("exploration_noise", timesteps),
             correlation=self.config.exploration_correlation,
         )
@@ -136,7 +136,8 @@ class TD3Agent(ReplayAgent):
         seen = batch.next_observation
         with torch.no_grad():
             action = self.target_policy(seen)
-            noise = torch.empty_like(action).normal_(generator=self.noise_generator)
+            noise = action.new_empty((self.part.whole(len(action)), *action.shape[1:]))
+            noise = self.part.own(noise.normal_(generator=self.noise_generator))
             action = smoothed_action(
                 action=action,
                 noise=self.config.target_noise * noise,

@@ -159,7 +159,7 @@ class TDMPCAgent(SequenceAgent):
     def build_explorer(self) -> WorldModelExplorer:
         return WorldModelExplorer(
             self.policy,  # type: ignore[arg-type]
-            seed=derive_seed(self.config.seed, "policy"),
+            seed=derive_seed(self.config.seed, "policy", self.part.rank),
             device=self.compute_device,
         )
 
@@ -171,6 +171,7 @@ class TDMPCAgent(SequenceAgent):
             self.policy,
             self.build_explorer(),
             self.compute_device,
+            rank=self.part.rank,
             on_step=None if self.config.episodic else self._refuse_ends,
         )
 
@@ -244,7 +245,7 @@ class TDMPCAgent(SequenceAgent):
         """Return what each step led to, encoded, (H, B, L), and TD targets, (H, B)."""
         policy, model, config = self.policy, self.policy.model, self.config
         following = _rows(batch.observation, slice(1, None))
-        shifts = self._draw_shifts(batch.reward.numel())
+        shifts = self._draw_shifts(*batch.reward.shape)
         encoded = model.encoder(following, n_leading=2, shifts=shifts)
         noise = self._draw_normal(batch.action.shape)
         action = model.prior(encoded, noise, policy.min_std).action
@@ -267,15 +268,10 @@ class TDMPCAgent(SequenceAgent):
         """Return the scaled losses by name, () each, states (H + 1, B, L), and errors (B,)."""
         config, model = self.config, self.policy.model
         first = _rows(batch.observation, 0)
-        latent = model.encoder(first, n_leading=1, shifts=self._draw_shifts(len(encoded[0])))
+        latent = model.encoder(first, n_leading=1, shifts=self._draw_shifts(1, len(encoded[0])))
         states = model.roll_out(latent, batch.action)
         pairs = torch.cat([states[:-1], batch.action], dim=-1)
-        kept = model.critics.draw_kept(
-            batch.reward.numel(),
-            dropout=config.policy_kwargs.dropout,
-            generator=self.noise_generator,
-        )
-        values = model.critics(pairs, kept)
+        values = model.critics(pairs, self._draw_kept(*batch.reward.shape))
         terms = {
             "consistency": config.consistency_scale * consistency_loss(states[1:], encoded),
             "reward": config.reward_loss_scale
@@ -310,7 +306,7 @@ class TDMPCAgent(SequenceAgent):
         value = policy.judge(states, proposed.action)
         scale = torch.ones_like(value[0, 0])
         if config.normalize_values:
-            self.scale.update(value[0])
+            self.scale.update(self.rows_of_all(value[0].detach()))
             scale = self.scale.scale()
         loss = prior_loss(
             value=value, entropy=proposed.entropy, scale=scale, ent_coef=config.ent_coef
@@ -328,6 +324,7 @@ class TDMPCAgent(SequenceAgent):
         """Take one step of an optimiser against a loss (); the gradient is bounded as a whole."""
         parameters = self.learns[name]
         set_gradients(loss, parameters)
+        self.join_gradients(parameters)
         limit = self.hyperparameters.get("max_grad_norm")
         norms = clip_and_step(self.optimizers[name], parameters, max_grad_norm=limit)
         metrics[f"train/grad/{name}"] = norms.norm()
@@ -350,12 +347,39 @@ class TDMPCAgent(SequenceAgent):
         if self.config.slow_encoder:
             move_towards_(self.slow_encoder, model.encoder, tau=rate)
 
-    def _draw_normal(self, shape: Any) -> Tensor:
-        return torch.randn(shape, generator=self.noise_generator, device=self.compute_device)
+    # Numbers for this process's B sequences, drawn for those of all processes.
 
-    def _draw_shifts(self, n: int) -> Tensor | None:
-        most = self.config.policy_kwargs.picture_shift
-        return self.policy.model.encoder.draw_shifts(n, most=most, generator=self.noise_generator)
+    def _draw_normal(self, shape: tuple[int, int, int]) -> Tensor:
+        """Return standard normal numbers, (T, B, ...)."""
+        n_steps, n_sequences, width = shape
+        drawn = torch.randn(
+            (n_steps, self.part.whole(n_sequences), width),
+            generator=self.noise_generator,
+            device=self.compute_device,
+        )
+        return self.part.own(drawn, dim=1)
+
+    def _draw_shifts(self, n_steps: int, n_sequences: int) -> Tensor | None:
+        """Return how far the pictures of T steps of B sequences are moved, (M, T * B, 2)."""
+        drawn = self.policy.model.encoder.draw_shifts(
+            n_steps * self.part.whole(n_sequences),
+            most=self.config.policy_kwargs.picture_shift,
+            generator=self.noise_generator,
+        )
+        if drawn is None:
+            return None
+        return self.part.own(drawn.unflatten(1, (n_steps, -1)), dim=2).flatten(1, 2)
+
+    def _draw_kept(self, n_steps: int, n_sequences: int) -> Tensor | None:
+        """Return the dropout of the critics at T steps of B sequences, (E, T * B, ...)."""
+        drawn = self.policy.model.critics.draw_kept(
+            n_steps * self.part.whole(n_sequences),
+            dropout=self.config.policy_kwargs.dropout,
+            generator=self.noise_generator,
+        )
+        if drawn is None:
+            return None
+        return self.part.own(drawn.unflatten(1, (n_steps, -1)), dim=2).flatten(1, 2)
 
     @override
     def describe_learning(self) -> list[str]:

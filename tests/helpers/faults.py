@@ -142,6 +142,17 @@ def _environment_in_rollout(when: int) -> None:
     _at_call(RolloutSource, "collect", when, happen)
 
 
+def _environment_in_collection(when: int) -> None:
+    """An environment fails while experience for a buffer is collected."""
+    from utils.dataloaders import ReplaySource
+    from utils.errors import EnvironmentFailedError
+
+    def happen(*_: Any) -> None:
+        raise EnvironmentFailedError("environment 1 of Test-v0 broke")
+
+    _at_call(ReplaySource, "collect", when, happen)
+
+
 def _bug_in_rollout(when: int) -> None:
     """The program itself is wrong while the rollout of an epoch is collected."""
     from utils.dataloaders import RolloutSource
@@ -227,6 +238,7 @@ _FAULTS: dict[str, Callable[..., None]] = {
     "signal-in-epoch": _signal_in_epoch,
     "signal-in-rollout": _signal_in_rollout,
     "environment-in-rollout": _environment_in_rollout,
+    "environment-in-collection": _environment_in_collection,
     "bug-in-rollout": _bug_in_rollout,
     "other-weights": _other_weights,
     "same-seeds": _same_seeds,

@@ -41,6 +41,7 @@ from agents.ppo.ppo_losses import (  # noqa: E402
 )
 from gym_envs.torch_envs import TorchVectorEnv  # noqa: E402
 from utils.config import PPOConfig  # noqa: E402
+from utils.distributed.team import Team  # noqa: E402
 from utils.optimization import build_optimizer  # noqa: E402
 from utils.policy_factory import ActorCritic, PolicySettings, build_policy  # noqa: E402
 from utils.returns import standardize  # noqa: E402
@@ -72,11 +73,14 @@ def make_loop(
     reward_scale: float = 1.0,
     normalize_obs: str = "none",
     seed: int = 0,
+    team: Team | None = None,
+    seed_index: int = 0,
 ) -> FusedLoop:
     """Build a loop over a fresh environment; `half` precision is the rule on a GPU only."""
     torch.manual_seed(seed)
-    env = TorchVectorEnv(env_id, n_envs, device=DEVICE)
-    env.reset_tensors(seed=3 + seed)
+    device = DEVICE if team is None or DEVICE == "cpu" else f"cuda:{team.rank}"
+    env = TorchVectorEnv(env_id, n_envs, device=device)
+    env.reset_tensors(seed=3 + seed + 100 * seed_index)
     settings = PolicySettings(
         hidden_dims=hidden_dims,
         activation=activation,
@@ -89,7 +93,7 @@ def make_loop(
         has_critic=True,
     )
     policy = build_policy(env.single_observation_space, env.single_action_space, settings)
-    policy = policy.to(DEVICE)
+    policy = policy.to(device)
     config = PPOConfig(
         config_id="test",
         algo_id="ppo",
@@ -110,7 +114,15 @@ def make_loop(
         optimizer, policy.parameters(), lr=1e-3, kwargs=optimizer_kwargs or {}
     )
     half = DEVICE == "cuda" if half is None else half
-    return FusedLoop(policy, config, env, torch_optimizer, dtype=tl.float16 if half else tl.float32)
+    return FusedLoop(
+        policy,
+        config,
+        env,
+        torch_optimizer,
+        dtype=tl.float16 if half else tl.float32,
+        team=team,
+        seed_index=seed_index,
+    )
 
 
 def make_iteration_of_any_shape(

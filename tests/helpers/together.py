@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tests.helpers.commands import Command, Finished
@@ -34,23 +34,54 @@ def start_together(
     commands = []
     for rank in range(n):
         words = ("-q", "--runs-dir", str(runs_dir), *arguments) if rank == 0 else ()
-        variables = {
-            STORE_FILE: str(store / "store"),
-            "RANK": str(rank),
-            "LOCAL_RANK": str(rank),
-            "WORLD_SIZE": str(n),
-            "LOCAL_WORLD_SIZE": str(n),
-        }
         commands.append(
             Command(
                 "train",
                 *words,
-                environment=variables,
+                environment=variables_of(rank, n, store=store),
                 fault=faults.get(rank),
                 modules=MODULES,
             )
         )
     return commands
+
+
+def variables_of(rank: int, n: int, *, store: Path) -> dict[str, str]:
+    """Return what tells a process that it is one of n that meet in the folder `store`."""
+    return {
+        STORE_FILE: str(store / "store"),
+        "RANK": str(rank),
+        "LOCAL_RANK": str(rank),
+        "WORLD_SIZE": str(n),
+        "LOCAL_WORLD_SIZE": str(n),
+    }
+
+
+def run_together(
+    n: int, module: str, arguments: Callable[[int], tuple[str, ...]], *, modules: Sequence[str] = ()
+) -> list[Finished]:
+    """Run the `main` of a module as n processes to their ends, by rank.
+
+    Args:
+        n: Processes.
+        module: Its name.
+        arguments: Rank -> arguments.
+        modules: What it imports.
+    """
+    store = Path(tempfile.mkdtemp(prefix="together-"))
+    try:
+        commands = [
+            Command(
+                module,
+                *arguments(rank),
+                environment=variables_of(rank, n, store=store),
+                modules=modules,
+            )
+            for rank in range(n)
+        ]
+        return [command.wait() for command in commands]
+    finally:
+        shutil.rmtree(store)
 
 
 def train_together(

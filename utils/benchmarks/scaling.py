@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import signal
 import statistics
@@ -33,16 +34,35 @@ class Case:
     config_id: str
     n_envs: Mapping[str, int]
     """Environments of each process, by device."""
+    batch_size: int | float
+    """Rows that each process has of a minibatch; a fraction is one of the rollout of all."""
     settings: Mapping[str, Any]
 
 
+_DREAMER_12M = {
+    "policy_kwargs": {
+        "size": "12M",
+        "choices": 32,
+        "bins": 255,
+        **dict.fromkeys(("encoder_layers", "decoder_layers", "actor_layers", "critic_layers"), 3),
+    },
+    "sequence_length": 64,
+    "train_ratio": 512,
+    "imagination_horizon": 15,
+    "steps_per_epoch": 16,
+    "buffer_steps": 100_000,
+    "save_replay": False,
+}
+"""The published shapes and pace of a small task: 8 updates of 16 x 64 for 16 environments' step."""
+
 CASES = {
     "cartpole": Case(
-        "CartPole-v1:ppo_gpu", {"cuda": 16384, "cpu": 512}, {"rollouts_per_epoch": 16}
+        "CartPole-v1:ppo_gpu", {"cuda": 65536, "cpu": 512}, 0.25, {"rollouts_per_epoch": 32}
     ),
-    "simd": Case("CartPole-v1:ppo_simd", {"cuda": 1024, "cpu": 256}, {"n_steps": 32}),
+    "simd": Case("CartPole-v1:ppo_simd", {"cuda": 1024, "cpu": 256}, 0.25, {"n_steps": 32}),
+    "dreamer": Case("CartPole-v1:dreamer", {"cuda": 16, "cpu": 16}, 16, _DREAMER_12M),
 }
-"""By name. A minibatch is a fraction of the rollout, so it grows with the environments."""
+"""By name. Environments and minibatches grow with the processes, so each always has as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +84,23 @@ class ScalingFigure:
 
 def command_of(case: Case, size: int, *, device: str, runs_dir: Path) -> list[str]:
     """Return the training of a case by some processes, as a person would type it."""
+    batch_size = case.batch_size
     settings = {
         "n_envs": case.n_envs[device] * size,
-        "batch_size": 0.25,
+        "batch_size": batch_size * size if isinstance(batch_size, int) else batch_size,
         "device": device,
         "max_timesteps": 10**12,
-        "early_stop_on_eval_reward": "false",
+        "early_stop_on_eval_reward": False,
         "eval_freq_timesteps": 10**12,
         "video": "none",
         "test_episodes": 0,
         **case.settings,
     }
-    sets = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
+    pairs = [
+        f"{key}={value if isinstance(value, str) else json.dumps(value)}"
+        for key, value in settings.items()
+    ]
+    sets = [part for pair in pairs for part in ("--set", pair)]
     train = [sys.executable, str(_ROOT / "train.py"), case.config_id, "-q", *sets]
     return [*train, "--runs-dir", str(runs_dir), "--devices", str(size)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,6 +52,9 @@ class PriorityIndex:
         self.tree = SumTree(n_places + 1, place=place, fan_out=fan_out)
         self._n_places = n_places
         self._device = place.device
+        self.max_of_all: Callable[[Tensor], Tensor] | None = None
+        """Turns the largest weight, (), of this part of a batch into that of the whole batch, where
+        other processes draw other parts from places of their own; None where this is the whole."""
         self.highest = torch.ones((), dtype=torch.float64, device=place.device)
         """() float64, the highest p so far; 1 at the start."""
         if self._is_compiled:
@@ -134,10 +138,15 @@ class PriorityIndex:
                 float(beta),
                 weight.numpy(),
             )
+        else:
+            probability = self.tree.leaves[index % self._n_places] / self.tree.total()
+            raw = (n * probability) ** -beta
+            weight = (raw / raw.max()).float()
+        if self.max_of_all is None:
             return weight
-        probability = self.tree.leaves[index % self._n_places] / self.tree.total()
-        weight = (n * probability) ** -beta
-        return (weight / weight.max()).float()
+        least = self.tree.leaves[index % self._n_places].min() / self.tree.total()
+        largest = (n * least) ** -beta
+        return weight * (largest / self.max_of_all(largest)).float()
 
     def update(self, index: Tensor, errors: Tensor, *, oldest: int = 0) -> None:
         """Take in how wrong the learner was.

@@ -27,6 +27,7 @@ class ReplayPace:
     """How collecting and learning take turns."""
 
     n_envs: int
+    """Environments of all processes."""
     max_timesteps: int
     """Environment steps of the run, over all environments."""
     steps_per_epoch: int
@@ -38,7 +39,7 @@ class ReplayPace:
     timesteps_before_updates: int
     """Timesteps that must be stored before the first update."""
     batch_size: int
-    """Transitions of an update."""
+    """Transitions, or sequences, of an update that this process draws."""
 
 
 class ReplayPlan:
@@ -65,9 +66,9 @@ class ReplayPlan:
             scheduler: The phases of the training.
             budget: How many updates are due.
             timesteps: Gives the environment steps of the run so far, over all environments.
-            n_stored: Gives the transitions that the buffer was ever given. Those that it holds may
-                become fewer than learning needs, where it drops old ones early, and learning that
-                has begun would wait for ever.
+            n_stored: Gives the transitions that the buffers of all processes were ever given. Those
+                that they hold may become fewer than learning needs, where old ones are dropped
+                early, and learning that has begun would wait for ever.
         """
         self.pace, self.scheduler, self.budget = pace, scheduler, budget
         self._timesteps, self._n_stored = timesteps, n_stored

@@ -8,7 +8,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -62,6 +62,8 @@ class Team:
         self.rank, self.size = ranks.rank, ranks.size
         self.is_leader = ranks.is_leader
         self.ranks = ranks
+        self.before_end: Callable[[PeerFailedError], object] = lambda _: None
+        """Is called where this process is ended because it waits for one that is gone."""
         store_file = store_file or _store_file()
         try:
             store = _open_store(ranks, store_file)
@@ -132,6 +134,15 @@ class Team:
         with self._talking():
             dist.all_reduce(tensor)
 
+    def mean_(self, tensor: Tensor) -> None:
+        """Replace a tensor of floats by its mean over all processes, in place."""
+        if not tensor.is_cuda:
+            self.sum_(tensor)
+            tensor.div_(self.size)
+            return
+        with self._talking():
+            dist.all_reduce(tensor, op=dist.ReduceOp.AVG)
+
     def mean(self, values: Tensor, *, weight: int) -> float:
         """Return the mean over the samples of all processes.
 
@@ -176,14 +187,25 @@ class Team:
         deadline = time.monotonic() + _FAILURE_SECONDS
         while time.monotonic() < deadline:
             with contextlib.suppress(RuntimeError):
-                if self._notes.check([_FAILURE]):
-                    word = json.loads(self._notes.get(_FAILURE))
-                    if word["rank"] == self.rank:
-                        return None
-                    code = word["exit_code"]
-                    return PeerFailedError(word["message"], exit_code=code, is_told=True)
+                if (word := self._word_of_failure()) is not None:
+                    return self._failure_in(word)
             time.sleep(0.05)
         return None
+
+    def told_failure(self) -> PeerFailedError | None:
+        """Return what another process that failed has left word of; does not wait for any."""
+        with contextlib.suppress(RuntimeError):
+            if (word := self._word_of_failure()) is not None:
+                return self._failure_in(word)
+        return None
+
+    def _word_of_failure(self) -> dict[str, Any] | None:
+        return json.loads(self._notes.get(_FAILURE)) if self._notes.check([_FAILURE]) else None
+
+    def _failure_in(self, word: dict[str, Any]) -> PeerFailedError | None:
+        if word["rank"] == self.rank:
+            return None
+        return PeerFailedError(word["message"], exit_code=word["exit_code"], is_told=True)
 
     @contextlib.contextmanager
     def _talking(self) -> Iterator[None]:

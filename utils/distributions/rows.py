@@ -15,6 +15,7 @@ def sample_rows(
     *,
     first: int,
     total: int,
+    dim: int = 0,
 ) -> Tensor:
     """Draw actions of rows `first` to `first` + B - 1 of a batch of `total` rows.
 
@@ -23,18 +24,22 @@ def sample_rows(
 
     Args:
         distribution: Of the actions.
-        parameters: (B, ...) of these rows; one without rows (ndim 1) holds for all.
+        parameters: (B, ...) of these rows, or (T, B, ...) with `dim` 1; one without rows (ndim 1)
+            holds for all.
         generator: As `sample` takes it.
         first: Number of the first of these rows.
         total: Rows of the whole batch.
+        dim: Of the rows.
     """
-    n = parameters[0].shape[0]
+    n = parameters[0].shape[dim]
     assert 0 <= first <= first + n <= total, (first, n, total)
     whole = []
     for parameter in parameters:
         if parameter.ndim > 1:
-            padded = parameter.new_zeros((total, *parameter.shape[1:]))
-            padded[first : first + n] = parameter
+            shape = list(parameter.shape)
+            shape[dim] = total
+            padded = parameter.new_zeros(shape)
+            padded.narrow(dim, first, n).copy_(parameter)
             parameter = padded
         whole.append(parameter)
-    return distribution.sample(tuple(whole), generator)[first : first + n]
+    return distribution.sample(tuple(whole), generator).narrow(dim, first, n)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from utils.optimization.capture import warm_up_for_capture
+from utils.optimization.capture import capturing, warm_up_for_capture
 
 
 class CapturedCall:
@@ -58,7 +58,7 @@ class CapturedCall:
             graph = torch.cuda.CUDAGraph()
             for generator in self._generators:
                 graph.register_generator_state(generator)
-            with torch.cuda.graph(graph):
+            with capturing(graph):
                 self._outputs = self._function(*self._inputs)
             for generator, state in zip(self._generators, states, strict=True):
                 generator.set_state(state)

@@ -24,6 +24,18 @@ def warm_up_for_capture(work: Callable[[], object], device: torch.device) -> Non
     torch.cuda.current_stream(device).wait_stream(stream)
 
 
+def capturing(graph: torch.cuda.CUDAGraph) -> torch.cuda.graph:
+    """Return the context in which work is captured.
+
+    Where several processes train, another thread looks after their exchanges meanwhile, which
+    would be a fault of the capture if it were not told apart.
+    """
+    from torch import distributed
+
+    is_shared = distributed.is_available() and distributed.is_initialized()
+    return torch.cuda.graph(graph, capture_error_mode="thread_local" if is_shared else "global")
+
+
 def move_step_counts(optimizer: torch.optim.Optimizer) -> None:
     """Put every `step` where its parameter is: a graph cannot count on the host.
 

@@ -20,6 +20,7 @@ from utils.rollouts.stepper import (
     Outcome,
     Stepper,
     forget,
+    rows_of_all,
     to_tensors,
 )
 
@@ -184,7 +185,8 @@ class Collector:
         """Write what the policy sees and does, and let the environments begin."""
         raw = self.stepper.observation
         if self.policy.normalizer.learns:
-            self.policy.normalizer.update(self._rows_of_all(_counted_rows(raw, is_counted)))
+            counted = _counted_rows(raw, is_counted)
+            self.policy.normalizer.update(rows_of_all(counted, self.team))
         observation = self.policy.normalize(raw)
         buffer.write_observation(t, observation)
         if self.policy.has_memory:
@@ -235,14 +237,6 @@ class Collector:
 
     def _is_any(self, value: bool) -> bool:
         return value if self.team is None else self.team.any(value)
-
-    def _rows_of_all(self, observation: Observation) -> Observation:
-        """Join the rows of all processes."""
-        if self.team is None:
-            return observation
-        if isinstance(observation, dict):
-            return {key: self.team.gather_rows(part) for key, part in observation.items()}
-        return self.team.gather_rows(observation)
 
     def _predict(self, raw: Observation, state: Tensor | None) -> Tensor:
         return self.policy.predict_value(self.policy.normalize(raw), state=state).cpu()

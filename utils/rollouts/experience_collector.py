@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
 from gymnasium.vector import VectorEnv
 from torch import Tensor
 
+from utils.distributed.share import Share
 from utils.policies import Policy
 from utils.rollouts.collector import RolloutSummary
-from utils.rollouts.stepper import Observation, ObservationArray, Stepper, forget
+from utils.rollouts.stepper import Observation, ObservationArray, Stepper, forget, rows_of_all
+
+if TYPE_CHECKING:
+    from utils.distributed.team import Team
 
 
 class Decision(NamedTuple):
@@ -93,8 +97,25 @@ class ExperienceCollector:
         self.stepper = Stepper(env, policy, device=device)
         self.policy = policy
         self.explorer = explorer
+        self.team: Team | None = None
         self._n_vec_steps = 0
         self._returns: list[float] = []
+
+    def join(self, team: Team, share: Share) -> None:
+        """Collect together with other processes, each with a share of the environments.
+
+        Moments of observations take in the rows of all at every vector step. The tracker keeps the
+        episodes of this share alone; whoever joins them finds those of a stretch in
+        `stepper.finished`.
+
+        Args:
+            team: The processes, which step in time with each other.
+            share: What this one has.
+        """
+        assert share.n == self.env.num_envs, (share, self.env)
+        self.team = team
+        self.stepper.share = share
+        self.stepper.finished = []
 
     @property
     def env(self) -> VectorEnv:
@@ -108,8 +129,10 @@ class ExperienceCollector:
 
     @property
     def timesteps(self) -> int:
-        """Environment steps since the run began, over all environments."""
-        return self.stepper.n_vec_steps * self.env.num_envs
+        """Environment steps since the run began, over all environments of all processes."""
+        share = self.stepper.share
+        n_envs = self.env.num_envs if share is None else share.total
+        return self.stepper.n_vec_steps * n_envs
 
     def reset(self, *, seed: int) -> None:
         """Seed and reset the environments; called once, before the first step."""
@@ -131,7 +154,7 @@ class ExperienceCollector:
         for _ in range(n_vec_steps):
             observation, mask = stepper.observation, stepper.mask
             if normalizer.learns:
-                normalizer.update(observation)
+                normalizer.update(rows_of_all(observation, self.team))
             if is_random:
                 decision = explorer.draw(n_envs, mask=mask)
             else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -15,6 +15,9 @@ from utils.policy_factory import ActorCritic, PolicyStep
 from utils.rollouts.episode_stats import EpisodeTracker, FinishedEpisodes
 from utils.spaces import ActionAdapter
 from utils.vector_envs.action_mask import ACTION_MASK, find_blocked
+
+if TYPE_CHECKING:
+    from utils.distributed.team import Team
 
 ObservationArray = np.ndarray | dict[str, np.ndarray]
 Observation = Tensor | dict[str, Tensor]
@@ -240,6 +243,15 @@ def place_seed(env: VectorEnv, seed: int, share: Share) -> int:
         env.first_index = share.first
         return seed
     return seed + share.first
+
+
+def rows_of_all(observation: Observation, team: Team | None) -> Observation:
+    """Join the rows, (N, ...), of all processes; with one alone these are they."""
+    if team is None:
+        return observation
+    if isinstance(observation, dict):
+        return {key: team.gather_rows(part) for key, part in observation.items()}
+    return team.gather_rows(observation)
 
 
 def forget(state: Tensor, rows: np.ndarray) -> Tensor:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -21,6 +21,9 @@ from agents.ppo.fused.kernels.rollout import rollout_kernel
 from agents.ppo.fused.layout import BLOCK, Layout
 from gym_envs.torch_envs import TorchVectorEnv
 from gym_envs.torch_envs.triton_physics import triton_physics
+
+if TYPE_CHECKING:
+    from utils.distributed.team import Team
 
 HYPERPARAMETERS = (
     "policy_lr",
@@ -161,6 +164,7 @@ class FusedIteration:
         settings: IterationSettings,
         *,
         dtype: Any = language.float16,
+        team: Team | None = None,
     ) -> None:
         """Allocate the memory.
 
@@ -169,7 +173,10 @@ class FusedIteration:
             env: Has been or will be reset before the first iteration.
             settings: Of the iteration.
             dtype: Triton's type of the operands of matrix products.
+            team: The processes that each have such an iteration, with environments of their own,
+                and an equal part of every minibatch; None for one alone.
         """
+        self.team = team
         self.layout, self.env, self.settings, self.dtype = layout, env, settings, dtype
         self.n_envs, self.device = env.num_envs, env.device
         self.n_samples = self.n_envs * settings.n_steps
@@ -340,6 +347,35 @@ class FusedIteration:
             min(1024, max(32, _power_of_two(_divide_up(n, N_PARTS)))),
         )
 
+    def join_moments(self) -> None:
+        """Let the moments of the advantages be those of the minibatches of all processes.
+
+        The kernels' sums count from this process's first advantage, and divide by what this one
+        has: its numbers are chosen such that they find mean and deviation of the whole.
+        """
+        assert self.team is not None
+        settings = self.settings
+        is_whole = settings.normalize_advantages == "rollout"
+        n = self.n_samples if is_whole else self.minibatch_size
+        partial = self.partial[: 1 if is_whole else self.n_updates]
+        pivot = self.advantages[0].double()
+        first, second = partial.double().sum(dim=2).unbind(dim=1)
+        raw = torch.stack((first + n * pivot, second + 2.0 * pivot * first + n * pivot.square()))
+        self.team.mean_(raw)
+        mean, around = raw[0] / n, raw[1] - raw[0].square() / n
+        shifted = n * (mean - pivot)
+        # The deviation of all samples has one degree of freedom less than there are of them.
+        freedom = self.team.size * (n - 1) / (self.team.size * n - 1)
+        partial.zero_()
+        partial[:, 0, 0] = shifted.float()
+        partial[:, 1, 0] = (around * freedom + shifted.square() / n).float()
+
+    def join_gradient(self) -> None:
+        """Let the gradient be that of the whole minibatch of all processes."""
+        assert self.team is not None
+        self.team.mean_(self.gradient)
+        torch.sum(self.gradient.view(-1, BLOCK).square(), dim=1, out=self.squares)
+
     def compute_gradient(self, m: int) -> None:
         """Compute the gradient of minibatch m of the iteration."""
         plan, settings, layout = self.plan, self.settings, self.layout
@@ -434,9 +470,14 @@ class FusedIteration:
 
     def carry_out(self, *, n_updates: int | None = None) -> None:
         """Carry out one iteration, or less of it: `n_updates` optimiser steps."""
+        is_joined = self.team is not None and self._compilations is None
         self.rollout()
         self.returns()
+        if is_joined and self.settings.normalize_advantages != "none":
+            self.join_moments()
         for m in range(self.n_updates if n_updates is None else n_updates):
             self.compute_gradient(m)
+            if is_joined:
+                self.join_gradient()
             self.step(m)
         self.finish()

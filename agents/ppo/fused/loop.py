@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -22,10 +22,14 @@ from agents.ppo.fused.iteration import (
 from agents.ppo.fused.layout import parameter_views, policy_layout
 from gym_envs.torch_envs import TorchVectorEnv
 from utils.config import PPOConfig
-from utils.device_rollouts import EpisodeTotals
+from utils.device_rollouts import EpisodeTotals, join_totals
 from utils.normalization.observation import StaticNormalizer
+from utils.optimization.capture import capturing
 from utils.policy_factory import ActorCritic
 from utils.seeding import derive_seed
+
+if TYPE_CHECKING:
+    from utils.distributed.team import Team
 
 
 def _observation_scale(policy: ActorCritic) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
@@ -56,6 +60,8 @@ class FusedLoop:
         optimizer: torch.optim.Optimizer,
         *,
         dtype: Any = language.float16,
+        team: Team | None = None,
+        seed_index: int = 0,
     ) -> None:
         """Allocate the kernels' memory; nothing is compiled or captured yet.
 
@@ -65,6 +71,8 @@ class FusedLoop:
             env: The training environment.
             optimizer: Adam or AdamW over all parameters of `policy`, in one group.
             dtype: Triton's type of the operands of matrix products.
+            team: The processes that train together; None for one alone.
+            seed_index: Which seed of those of actions and order is this process's.
         """
         reason = find_unsupported(policy, config, env)
         assert reason is None, reason
@@ -86,9 +94,10 @@ class FusedLoop:
                 is_decoupled=config.optimizer == "AdamW",
                 reward_scale=config.reward_scale,
                 observation_scale=_observation_scale(policy),
-                seed=derive_seed(config.seed, "policy"),
+                seed=derive_seed(config.seed, "policy", seed_index),
             ),
             dtype=dtype,
+            team=team,
         )
         layout, iteration = self.iteration.layout, self.iteration
         self._views, self._first_views, self._second_views = (
@@ -240,20 +249,16 @@ class FusedLoop:
 
     def _read_report(self, n_iterations: int, hyperparameters: dict[str, float]) -> LoopReport:
         iteration = self.iteration
-        numbers = self._report.tolist()
-        totals, episodes = numbers[:N_TOTALS], numbers[N_TOTALS:]
+        parts = [self._report.tolist()]
+        if iteration.team is not None:
+            parts = iteration.team.gather(parts[0])
+        totals = [sum(column) / len(parts) for column in zip(*parts, strict=True)][:N_TOTALS]
         n_vec_steps = n_iterations * iteration.settings.n_steps
         return LoopReport(
-            n_timesteps=n_vec_steps * iteration.n_envs,
+            n_timesteps=n_vec_steps * iteration.n_envs * len(parts),
             n_vec_steps=n_vec_steps,
             n_updates=n_iterations * iteration.n_updates,
-            episodes=EpisodeTotals(
-                n_episodes=int(episodes[1]),
-                return_sum=episodes[0],
-                return_min=episodes[2],
-                return_max=episodes[3],
-                length_sum=episodes[4],
-            ),
+            episodes=join_totals([_episodes(part[N_TOTALS:]) for part in parts]),
             metrics=_metrics(totals, n_iterations * iteration.n_updates, hyperparameters),
         )
 
@@ -268,6 +273,17 @@ class FusedLoop:
         of a stream that that loop has not used.
         """
         self.iteration.counters[0] = int(state.get("iteration", 0))
+
+
+def _episodes(sums: list[float]) -> EpisodeTotals:
+    """Name what the episodes of one process came to."""
+    return EpisodeTotals(
+        n_episodes=int(sums[1]),
+        return_sum=sums[0],
+        return_min=sums[2],
+        return_max=sums[3],
+        length_sum=sums[4],
+    )
 
 
 def _metrics(
@@ -305,6 +321,6 @@ def _metrics(
 
 def _capture(function: Callable[[], None]) -> torch.cuda.CUDAGraph:
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with capturing(graph):
         function()
     return graph

@@ -177,7 +177,7 @@ def test_pictures_are_shifted_while_learning_and_not_while_planning(frame_stack:
     assert all(np.isfinite(value) for value in row.values())
     picture = torch.randint(0, 256, (2, 3 * frame_stack, 64, 64), dtype=torch.uint8)
     encoder = agent.policy.model.encoder
-    shifts = agent._draw_shifts(2)
+    shifts = agent._draw_shifts(1, 2)
     assert shifts.shape == (1, 2, 2)
     plain = encoder(picture, n_leading=1)
     assert torch.equal(plain, encoder(picture, n_leading=1))

@@ -18,7 +18,8 @@ def test_environments_and_minibatches_grow_with_the_processes(name, device):
         args = parse_train_args(words, environ={})
         config = load_config(args.config_id, args.overrides)
         assert config.n_processes == size
-        sizes[size] = (config.n_envs, config.resolved_batch_size)
+        batch_size = getattr(config, "resolved_batch_size", config.batch_size)
+        sizes[size] = (config.n_envs, batch_size)
     assert sizes[4] == tuple(4 * number for number in sizes[1])
 
 

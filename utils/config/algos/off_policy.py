@@ -8,7 +8,11 @@ from typing import Annotated, ClassVar
 from annotated_types import Gt
 from pydantic import Field
 
-from utils.config.algos.replay import REPLAY_EFFECT_RULES, ReplayConfig
+from utils.config.algos.replay import (
+    REPLAY_EFFECT_RULES,
+    ReplayConfig,
+    why_no_equal_parts,
+)
 from utils.config.fields import Flag, PositiveInteger, PositiveNumber, UnitNumber
 from utils.config.problems import Problem
 from utils.config.schedule_spec import OptionalPositiveScheduleField, UnitScheduleField
@@ -77,6 +81,10 @@ class OffPolicyConfig(ReplayConfig):
         """Timesteps that must be stored before the first update: a batch of whole transitions."""
         first_batch = self.batch_size + (self.n_step - 1) * self.n_envs
         return max(self.learning_starts_timesteps, first_batch)
+
+    def why_not_shared(self) -> str | None:
+        """Say what keeps several processes from training together; None if nothing does."""
+        return why_no_equal_parts(self.batch_size, n_processes=self.n_processes)
 
     def find_inconsistencies(self) -> list[Problem]:
         """List what does not fit together in buffer, updates and phases."""

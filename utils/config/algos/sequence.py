@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from utils.config.algos.replay import ReplayConfig
+from utils.config.algos.replay import ReplayConfig, why_no_equal_parts
 from utils.config.fields import NonNegativeInteger, PositiveInteger
 from utils.config.problems import Problem
 from utils.config.schedule_spec import OptionalPositiveScheduleField
@@ -54,6 +54,10 @@ class SequenceConfig(ReplayConfig):
     def priority_power(self) -> float | None:
         """Power of the last error in the probability of a draw; None: all are equally likely."""
         return None
+
+    def why_not_shared(self) -> str | None:
+        """Say what keeps several processes from training together; None if nothing does."""
+        return why_no_equal_parts(self.batch_size, n_processes=self.n_processes)
 
     def find_inconsistencies(self) -> list[Problem]:
         """List what does not fit together in buffer, arithmetic and phases."""

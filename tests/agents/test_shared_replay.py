@@ -1,0 +1,63 @@
+"""Processes that have parts of a batch learn from it what one process learns from the whole."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from tests.helpers.commands import Command, error_lines
+from tests.helpers.same_batches import CASES
+from tests.helpers.together import run_together
+
+MODULE = "tests.helpers.same_batches"
+MODULES = (MODULE, "agents.shared_replay", "agents.dreamer.dreamer_agent")
+TOLERANCE = 1e-5
+"""Of the largest number of a tensor: what the order of sums changes in four updates; seen: 3e-6."""
+needs_gpus = pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two CUDA devices")
+
+
+def leaves(state, name=""):
+    """Return the tensors and numbers of nested dicts by name."""
+    if isinstance(state, dict):
+        parts = [leaves(part, f"{name}/{key}") for key, part in state.items()]
+        return {key: value for part in parts for key, value in part.items()}
+    is_number = torch.is_tensor(state) or isinstance(state, float)
+    return {name: torch.as_tensor(state).double()} if is_number else {}
+
+
+def learn(case, tmp_path, *, device="cpu"):
+    """Return what one process has learnt, and what each of two has."""
+    one = tmp_path / "one"
+    alone = Command(MODULE, case, device, str(one), modules=MODULES).wait()
+    assert (alone.code, error_lines(alone)) == (0, [])
+    paths = [tmp_path / str(rank) for rank in range(2)]
+    ended = run_together(2, MODULE, lambda r: (case, device, str(paths[r])), modules=MODULES)
+    assert [(f.code, error_lines(f)) for f in ended] == [(0, [])] * 2
+    return [leaves(torch.load(path, map_location="cpu")) for path in (one, *paths)]
+
+
+def assert_alike(one, other, *, tolerance):
+    assert one.keys() == other.keys()
+    for key, value in one.items():
+        # The share of an error in rewards is no mean, so neither is it the mean of the parts'.
+        if key.startswith("/told") and "reward_error" in key:
+            continue
+        bound = tolerance * max(1.0, float(value.abs().max())) if value.numel() else 0.0
+        torch.testing.assert_close(other[key], value, rtol=0.0, atol=bound, msg=key)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_two_processes_learn_what_one_does(case, tmp_path):
+    one, first, second = learn(case, tmp_path)
+    assert first.keys() == second.keys()
+    assert all(torch.equal(first[key], second[key]) for key in first)
+    assert_alike(one, first, tolerance=TOLERANCE)
+
+
+@pytest.mark.gpu
+@needs_gpus
+@pytest.mark.parametrize("case", CASES)
+def test_two_gpus_learn_what_one_does(case, tmp_path):
+    one, first, second = learn(case, tmp_path, device="cuda")
+    assert all(torch.equal(first[key], second[key]) for key in first)
+    assert_alike(one, first, tolerance=1e-3)  # products of float32 there have fewer digits
