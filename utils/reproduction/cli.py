@@ -9,6 +9,7 @@ from pathlib import Path
 
 from utils.config.option_parser import OptionParser, whole_number
 from utils.reproduction.store import LAST
+from utils.smoke.brief import DEFAULT_TIMESTEPS
 
 # Settings are tuned with small seeds; the page shows seeds that no one has looked at before.
 FIRST_SEED = 101
@@ -19,6 +20,7 @@ _EXAMPLES = """examples:
   reproduce_results.py --budget 20m --jobs 2   the cheapest configs, two at a time
   reproduce_results.py --compare               all that fits this machine, beside the last results
   reproduce_results.py --filter ppo --compare old.json --no-training
+  reproduce_results.py --all --brief --seeds 1 --out /tmp/trial    does everything pass?
 exit code: 0; 1 where a comparison names a regression; 3 where a training failed"""
 
 
@@ -54,6 +56,17 @@ def read_options(argv: Sequence[str] | None = None) -> argparse.Namespace:
         type=duration,
         metavar="TIME",
         help="leave out what does not fit into this wall time: 90s, 30m, 2h; the cheapest first",
+    )
+    option(
+        "--brief",
+        nargs="?",
+        const=DEFAULT_TIMESTEPS,
+        type=count,
+        metavar="N",
+        help=(
+            f"a trial: small models, N timesteps (default {DEFAULT_TIMESTEPS}) and short episodes, "
+            "to see that every config passes"
+        ),
     )
     option("--plan", action="store_true", help="only tell what would be trained")
     option("--no-training", action="store_true", help="only of what is there already")

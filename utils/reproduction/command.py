@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from utils.config import CONFIG_DIR
+from utils.config import CONFIG_DIR, load_config
 from utils.config.catalog import environment_files
 from utils.errors import RunFailedError, UserError
 from utils.reproduction.cli import FIRST_SEED, PAGE
 from utils.reproduction.entries import ENTRIES, Entry, select_entries
 from utils.reproduction.regressions import compare_suites, describe_comparison
-from utils.reproduction.runner import Job, describe_seconds, find_result, run_jobs
+from utils.reproduction.runner import Job, find_result, run_jobs
 from utils.reproduction.store import (
     LAST,
     StoredSuite,
@@ -24,8 +24,9 @@ from utils.reproduction.store import (
     suite_record,
     write_suite,
 )
-from utils.reproduction.suite import Machine, Suite, every_config, plan_suite
-from utils.reproduction.summary import summarize
+from utils.reproduction.suite import LeftOut, Machine, Suite, every_config, plan_suite
+from utils.reproduction.summary import summarize, unmeasured
+from utils.reproduction.time_left import describe_seconds
 from utils.run.run import Run
 from utils.storage import write_bytes
 
@@ -45,7 +46,7 @@ def run_suite(options: argparse.Namespace) -> int:
     """
     out = options.out.resolve()
     store = (options.json or options.out).resolve()
-    old = _old_suite(options.compare, store)
+    old = _old_suite(options, store)
     suite = _plan(options, out, store, old)
     _tell(_describe_plan(suite, options, out))
     if options.plan:
@@ -54,11 +55,14 @@ def run_suite(options: argparse.Namespace) -> int:
     failures: list[str] = []
     if not options.no_training:
         failures = _train(flat, out, options.jobs, suite)
-    found = _complete(suite, out)
+    found, unknown = _complete(suite, out)
+    for item in unknown:
+        _tell(f"without a value: {item.config_id}: {item.reason}")
     _write_page(found, options)
     code = 0
     if found:
-        record = suite_record(found, left_out=suite.left_out, overrides=options.set)
+        left_out = [*suite.left_out, *unknown]
+        record = suite_record(found, left_out=left_out, overrides=_overrides(options))
         path = write_suite(store, record)
         _tell(f"results: {path}")
         code = _compare(old, path)
@@ -72,16 +76,39 @@ def _plan(options: argparse.Namespace, out: Path, store: Path, old: StoredSuite 
 
     entries = select_entries(options.filter, _all_entries() if options.all else ENTRIES)
     jobs = {entry: make_jobs(entry, options) for entry in entries}
-    return plan_suite(
+    suite = plan_suite(
         jobs,
         machine=Machine(has_gpu=torch.cuda.is_available()),
-        seconds=_known_seconds(store, old),
+        seconds=_known_seconds(store, old, _overrides(options)),
         budget_seconds=options.budget,
-        is_done={
-            job: find_result(job, out) is not None for group in jobs.values() for job in group
-        },
+        is_done={job: _is_done(job, out) for group in jobs.values() for job in group},
         n_processes=options.jobs,
     )
+    _check_settings(suite, options)
+    return suite
+
+
+def _is_done(job: Job, out: Path) -> bool:
+    try:
+        return find_result(job, out) is not None
+    except UserError:
+        return False  # it does not take the settings, which the plan tells
+
+
+def _check_settings(suite: Suite, options: argparse.Namespace) -> None:
+    """Refuse a setting that no config takes, where all are left out for it.
+
+    Raises:
+        UserError: It is the configs' own message.
+    """
+    reasons = [item.reason for item in suite.left_out if item.reason.startswith("--set")]
+    if options.set and reasons and not suite.jobs and len(reasons) == len(suite.left_out):
+        raise UserError(reasons[0])
+
+
+def _overrides(options: argparse.Namespace) -> list[str]:
+    """Return what is not as in the configs, for those who read the results."""
+    return [*([] if options.brief is None else [f"--brief {options.brief}"]), *options.set]
 
 
 def _all_entries() -> list[Entry]:
@@ -92,32 +119,48 @@ def _all_entries() -> list[Entry]:
 def make_jobs(entry: Entry, options: argparse.Namespace) -> list[Job]:
     """Return the trainings of one row."""
     first, n_seeds = options.first_seed, options.seeds or entry.n_seeds
-    seeds = range(first, first + n_seeds)
-    return [Job(entry.config_id, seed, tuple(options.set)) for seed in seeds]
+    settings = (*_briefly(entry, options), *options.set)
+    return [Job(entry.config_id, seed, settings) for seed in range(first, first + n_seeds)]
 
 
-def _known_seconds(store: Path, old: StoredSuite | None) -> dict[str, float]:
-    """Return what one training takes: by the page, then by files of results."""
+def _briefly(entry: Entry, options: argparse.Namespace) -> list[str]:
+    if options.brief is None:
+        return []
+    from utils.smoke.brief import brief_overrides
+
+    return brief_overrides(load_config(entry.config_id), timesteps=options.brief)
+
+
+def _known_seconds(
+    store: Path, old: StoredSuite | None, overrides: Sequence[str]
+) -> dict[str, float]:
+    """Return what one training takes: by the page, then by results of the same settings."""
     from utils.reproduction.rows import read_rows, seconds_of
 
-    page = read_rows(PAGE.read_text(encoding="utf-8")) if PAGE.is_file() else []
-    last = last_suite(store)
-    suites = [] if old is None else [old]
+    page = read_rows(PAGE.read_text(encoding="utf-8")) if PAGE.is_file() and not overrides else []
+    last = last_suite(store, overrides)
+    suites = [] if old is None or old.overrides != tuple(overrides) else [old]
     suites += [] if last is None else [read_suite(last)]
     return {row.config_id: seconds_of(row) for row in page} | known_seconds(suites)
 
 
-def _old_suite(given: str | None, store: Path) -> StoredSuite | None:
+def _old_suite(options: argparse.Namespace, store: Path) -> StoredSuite | None:
     """Read what to compare with, before anything is trained; None where nobody asked."""
+    given, overrides = options.compare, _overrides(options)
     if given is None:
         return None
-    path = last_suite(store) if given == LAST else Path(given)
+    path = last_suite(store, overrides) if given == LAST else Path(given)
     if path is None:
+        which = f" of these settings ({', '.join(overrides)})" if overrides else ""
         raise UserError(
-            f"there are no results in '{store}' to compare with yet: leave --compare out once, or "
-            "name a file"
+            f"there are no results{which} in '{store}' to compare with yet: leave --compare out "
+            "once, or name a file"
         )
-    return read_suite(path)
+    old = read_suite(path)
+    if old.overrides != tuple(overrides):
+        then, now = (", ".join(words) or "the configs' own" for words in (old.overrides, overrides))
+        raise UserError(f"'{path}' has results of other settings ({then}) than these ({now})")
+    return old
 
 
 def _describe_plan(suite: Suite, options: argparse.Namespace, out: Path) -> str:
@@ -130,11 +173,31 @@ def _describe_plan(suite: Suite, options: argparse.Namespace, out: Path) -> str:
             cost = suite.seconds.get(entry.config_id)
             known = "" if cost is None else f", some {describe_seconds(cost)} each"
             lines.append(f"  {entry.config_id}: {n_left} of {len(group)} to train{known}")
-    seconds = suite.estimate(waiting)
-    if waiting and seconds is not None:
-        lines[0] += f", about {describe_seconds(seconds / options.jobs)} by earlier results"
-    lines += [f"left out: {item.config_id}: {item.reason}" for item in suite.left_out]
-    return "\n".join(lines)
+    lines.append(_describe_cost(suite, waiting, options))
+    return "\n".join([*lines, *_describe_left_out(suite.left_out)])
+
+
+def _describe_left_out(left_out: Sequence[LeftOut]) -> list[str]:
+    """Return a line for each reason."""
+    by_reason: dict[str, list[str]] = {}
+    for item in left_out:
+        by_reason.setdefault(item.reason, []).append(item.config_id)
+    return [f"left out: {', '.join(ids)}: {reason}" for reason, ids in by_reason.items()]
+
+
+def _describe_cost(suite: Suite, waiting: Sequence[Job], options: argparse.Namespace) -> str:
+    """Say how much is left to train and how long that takes, as far as anybody knows."""
+    if not waiting:
+        return "total: nothing left to train"
+    seconds, n_unknown = suite.estimate(waiting)
+    text = f"total: {len(waiting)} to train"
+    if n_unknown == len(waiting):
+        return f"{text}; nobody knows yet how long that takes"
+    wall = f"about {describe_seconds(seconds / options.jobs)} with --jobs {options.jobs}"
+    text = f"{text}, {wall} by earlier results"
+    if options.jobs > 1:
+        text += f" ({describe_seconds(seconds)} of a core)"
+    return f"{text}; and {n_unknown} that nobody knows of" if n_unknown else text
 
 
 def _train(jobs: Sequence[Job], out: Path, n_processes: int, suite: Suite) -> list[str]:
@@ -145,15 +208,20 @@ def _train(jobs: Sequence[Job], out: Path, n_processes: int, suite: Suite) -> li
         raise
 
 
-def _complete(suite: Suite, out: Path) -> Found:
-    """Return the results of the configs whose seeds are all there."""
+def _complete(suite: Suite, out: Path) -> tuple[Found, list[LeftOut]]:
+    """Return the results of the configs whose seeds are all there, and those without a value."""
     complete: Found = {}
+    unknown = []
     for entry, group in suite.jobs.items():
-        found = [find_result(job, out) for job in group]
-        results = [item for item in found if item is not None]
-        if len(results) == len(group):
+        results = [item for job in group if (item := find_result(job, out)) is not None]
+        if len(results) < len(group):
+            continue
+        reason = unmeasured([result for _, result in results], entry.metric)
+        if reason is None:
             complete[entry] = results
-    return complete
+        else:
+            unknown.append(LeftOut(entry.config_id, reason))
+    return complete, unknown
 
 
 def _write_page(found: Found, options: argparse.Namespace) -> None:
@@ -180,13 +248,13 @@ def _build_page(found: Found, options: argparse.Namespace) -> str:
         facts = [fact for run, _ in group for fact in run.read_environment_facts()]
         summary = summarize([result for _, result in group], entry.metric)
         new.append(make_row(entry, summary, facts))
-    is_trial = options.set or options.first_seed != FIRST_SEED
+    is_trial = _overrides(options) or options.first_seed != FIRST_SEED
     if options.write is None or is_trial or not options.write.is_file():
         kept = []
     else:
         kept = read_rows(options.write.read_text(encoding="utf-8"))
     rows = merge_rows(kept, new)
-    return write_page(rows, overrides=options.set) if rows else ""
+    return write_page(rows, overrides=_overrides(options)) if rows else ""
 
 
 def _compare(old: StoredSuite | None, path: Path) -> int:

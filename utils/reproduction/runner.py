@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import signal
 import subprocess
 import sys
 import time
@@ -13,6 +13,9 @@ from typing import Any
 
 from utils.config import Config, load_config, load_config_json
 from utils.errors import ConfigError
+from utils.jobs import Job as Process
+from utils.reproduction.time_left import TimeLeft, describe_seconds
+from utils.run.lock import RunLock
 from utils.run.registry import list_runs
 from utils.run.run import Run
 from utils.storage import read_json
@@ -83,7 +86,9 @@ def find_unfinished(job: Job, out: Path) -> Run | None:
 @dataclass(slots=True)
 class _Running:
     job: Job
-    process: subprocess.Popen[str]
+    process: Process
+    lock: RunLock
+    """On the job's folder, so that no other suite trains the same."""
     started: float
 
     @property
@@ -102,6 +107,8 @@ def run_jobs(
 ) -> list[str]:
     """Train all jobs that have no result yet; one that was stopped goes on where it was.
 
+    Several processes may work on one folder: what another one trains is waited for.
+
     Args:
         jobs: What to train, in this order.
         out: Folder of all results.
@@ -117,14 +124,15 @@ def run_jobs(
     clock = TimeLeft(seconds or {}, n_processes)
     running: list[_Running] = []
     failures: list[str] = []
+    awaited: set[Job] = set()
     told = time.perf_counter()
     try:
         while waiting or running:
-            while waiting and len(running) < n_processes:
-                running.append(_start(waiting.pop(0), out))
+            _fill(waiting, running, out, n_processes=n_processes, awaited=awaited, tell=tell)
             time.sleep(_POLL_SECONDS)
-            for ended in [item for item in running if item.process.poll() is not None]:
+            for ended in [item for item in running if item.process.is_ended()]:
                 running.remove(ended)
+                ended.lock.release()
                 clock.note(ended.job.config_id, ended.seconds)
                 line, is_failure = _describe_end(ended, out)
                 tell(f"{line}; {_describe_rest(clock, waiting, running)}")
@@ -135,64 +143,52 @@ def run_jobs(
                     f"{item.job.config_id} seed {item.job.seed} ({item.seconds:,.0f} s)"
                     for item in running
                 )
-                tell(f"running: {names}; {_describe_rest(clock, waiting, running)}")
+                tell(f"running: {names or '-'}; {_describe_rest(clock, waiting, running)}")
     finally:
-        _stop([item.process for item in running])
+        _stop(running)
     return failures
 
 
-class TimeLeft:
-    """How long trainings will take, by what those before them took."""
+def _fill(
+    waiting: list[Job],
+    running: list[_Running],
+    out: Path,
+    *,
+    n_processes: int,
+    awaited: set[Job],
+    tell: Callable[[str], None],
+) -> None:
+    """Start what waits, up to so many; what another process trains goes on waiting."""
+    for job in list(waiting):
+        if len(running) >= n_processes:
+            return
+        lock = _take(job, out)
+        name = f"{job.config_id} seed {job.seed}"
+        if lock is None:
+            if job not in awaited:
+                awaited.add(job)
+                tell(f"{name}: another process trains it; its result is waited for")
+            continue
+        waiting.remove(job)
+        if job in awaited and find_result(job, out) is not None:
+            lock.release()
+            tell(f"{name}: another process has trained it")
+            continue
+        running.append(_start(job, out, lock))
 
-    def __init__(self, seconds: Mapping[str, float], n_processes: int) -> None:
-        """Begin with what is known of configs.
 
-        Args:
-            seconds: One training of a config, on whatever machine that was.
-            n_processes: Trainings side by side.
-        """
-        self._known, self._n_processes = dict(seconds), n_processes
-        self._taken: dict[str, list[float]] = {}
-
-    def note(self, config_id: str, seconds: float) -> None:
-        """Take in that a training took so long."""
-        self._taken.setdefault(config_id, []).append(seconds)
-
-    @property
-    def _slowdown(self) -> float:
-        """How many times longer than was known trainings take here."""
-        pairs = [
-            (taken, self._known[config_id])
-            for config_id, group in self._taken.items()
-            if self._known.get(config_id)
-            for taken in group
-        ]
-        return sum(taken for taken, _ in pairs) / sum(known for _, known in pairs) if pairs else 1.0
-
-    def of(self, config_id: str) -> float | None:
-        """Return the seconds of one training; None where nothing tells."""
-        taken = self._taken.get(config_id)
-        if taken:
-            return sum(taken) / len(taken)
-        known = self._known.get(config_id)
-        return None if known is None else known * self._slowdown
-
-    def left(self, waiting: Sequence[str], running: Sequence[tuple[str, float]]) -> float | None:
-        """Return the wall time until all is done, or None where it cannot be known.
-
-        Args:
-            waiting: Config ids of what has not begun.
-            running: Config id and seconds so far of what runs.
-        """
-        ahead = [self.of(config_id) for config_id in waiting]
-        rest = []
-        for config_id, so_far in running:
-            whole = self.of(config_id)
-            rest.append(None if whole is None else max(0.0, whole - so_far))
-        if None in ahead or None in rest:
-            return None
-        total = sum(ahead) + sum(rest)  # type: ignore[arg-type]
-        return max([total / self._n_processes, *rest])  # type: ignore[type-var, list-item]
+def _take(job: Job, out: Path) -> RunLock | None:
+    """Lock the folder of a job; None where another process, or a training that it left, works."""
+    folder = job.folder(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        lock = RunLock(folder)
+    except ConfigError:
+        return None
+    if any(run.read_status()["status"] == "running" for run in list_runs(folder)):
+        lock.release()
+        return None
+    return lock
 
 
 def _describe_rest(clock: TimeLeft, waiting: Sequence[Job], running: Sequence[_Running]) -> str:
@@ -204,33 +200,12 @@ def _describe_rest(clock: TimeLeft, waiting: Sequence[Job], running: Sequence[_R
     return f"{text}, about {describe_seconds(seconds)}" if is_known else text
 
 
-def describe_seconds(seconds: float) -> str:
-    """Return a length of time in words: `45 s`, `12 min`, `3.5 h`."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
-
-
-def _start(job: Job, out: Path) -> _Running:
-    folder = job.folder(out)
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "output.txt").open("w", encoding="utf-8") as output:
-        unfinished = find_unfinished(job, out)
-        process = subprocess.Popen(
-            job.command(out) if unfinished is None else _resume(unfinished),
-            cwd=ROOT,
-            # Ctrl-C in the terminal reaches this process alone, which passes on one signal: a
-            # training saves itself at the first one and not at the second.
-            start_new_session=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-    return _Running(job, process, time.perf_counter())
+def _start(job: Job, out: Path, lock: RunLock) -> _Running:
+    unfinished = find_unfinished(job, out)
+    command = job.command(out) if unfinished is None else _resume(unfinished)
+    process = Process(command, output=job.folder(out) / "output.txt", cwd=ROOT)
+    process.start()
+    return _Running(job, process, lock, time.perf_counter())
 
 
 def _resume(run: Run) -> list[str]:
@@ -238,25 +213,28 @@ def _resume(run: Run) -> list[str]:
 
 
 def _describe_end(ended: _Running, out: Path) -> tuple[str, bool]:
-    job, code = ended.job, ended.process.returncode
+    job, code = ended.job, ended.process.exit_code
     name = f"{job.config_id} seed {job.seed}"
     seconds = ended.seconds
     found = find_result(job, out)
     if code == 0 and found is not None:
         mean = found[1]["test"]["best"]["mean"]
-        return f"{name}: best policy {mean:.2f} after {seconds:,.0f} s", False
-    lines = (job.folder(out) / "output.txt").read_text(encoding="utf-8").splitlines()
-    return f"{name}: exit code {code}: {lines[-1] if lines else 'no output'}", True
+        what = "no test episode ended in time" if mean is None else f"best policy {mean:.2f}"
+        return f"{name}: {what} after {seconds:,.0f} s", False
+    return f"{name}: exit code {code}: {ended.process.last_output()}", True
 
 
-def _stop(processes: Sequence[subprocess.Popen[str]]) -> None:
+def _stop(running: Sequence[_Running]) -> None:
     """End what still runs; a first signal lets a training save itself."""
-    for process in processes:
-        process.terminate()
+    for item in running:
+        item.process.stop(signal.SIGTERM)
     deadline = time.perf_counter() + _PATIENCE_SECONDS
-    for process in processes:
+    for item in running:
+        process = item.process.process
+        assert process is not None
         try:
             process.wait(max(0.0, deadline - time.perf_counter()))
         except (subprocess.TimeoutExpired, KeyboardInterrupt):  # or a person has waited enough
-            process.kill()
+            item.process.stop(signal.SIGKILL)
             process.wait()
+        item.lock.release()

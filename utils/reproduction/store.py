@@ -65,6 +65,8 @@ class StoredSuite:
     written_at: str
     commit: str | None
     machines: tuple[Mapping[str, Any], ...]
+    overrides: tuple[str, ...]
+    """What was not as in the configs."""
     entries: Mapping[str, StoredEntry]
     """By config id."""
 
@@ -169,9 +171,14 @@ def write_suite(folder: Path, record: Mapping[str, Any]) -> Path:
     return path
 
 
-def last_suite(folder: Path) -> Path | None:
-    """Return the newest file of results in a folder; None without one."""
-    return max(folder.glob("benchmark-*.json"), key=_order, default=None)
+def last_suite(folder: Path, overrides: Sequence[str] = ()) -> Path | None:
+    """Return the newest file of results of the same settings in a folder; None without one."""
+    newest_first = sorted(folder.glob("benchmark-*.json"), key=_order, reverse=True)
+    for path in newest_first:
+        record = read_json(path)
+        if not isinstance(record, dict) or record.get("overrides", []) == list(overrides):
+            return path  # a damaged one is told of when it is read
+    return None
 
 
 def _order(path: Path) -> tuple[str, int]:
@@ -203,6 +210,7 @@ def read_suite(path: Path) -> StoredSuite:
             written_at=str(record["written_at"]),
             commit=record["git_commit"],
             machines=tuple(record["machines"]),
+            overrides=tuple(record["overrides"]),
             entries={entry.config_id: entry for entry in entries},
         )
     except (KeyError, TypeError, ValueError) as error:

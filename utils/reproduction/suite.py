@@ -6,11 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from utils.config import load_config
-from utils.environment.families.table import missing_extra
+from utils.config import Config, ImitationConfig, load_config
+from utils.demonstrations.dataset_ids import absent_dataset, has_dataset
+from utils.environment.families.table import family_of, missing_extra
 from utils.errors import UserError
 from utils.reproduction.entries import ENTRIES, Entry
-from utils.reproduction.runner import Job, describe_seconds
+from utils.reproduction.runner import Job
+from utils.reproduction.time_left import describe_seconds
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,10 +39,14 @@ class Suite:
     seconds: dict[str, float]
     """What one training of a config will take, as far as anybody knows."""
 
-    def estimate(self, jobs: Sequence[Job]) -> float | None:
-        """Return the seconds of some trainings one after another; None if one is not known."""
+    def estimate(self, jobs: Sequence[Job]) -> tuple[float, int]:
+        """Return the seconds of those trainings that are known, one after another.
+
+        Returns:
+            Seconds, and of how many trainings nobody knows them.
+        """
         known = [self.seconds.get(job.config_id) for job in jobs]
-        return None if None in known else math.fsum(known)  # type: ignore[arg-type]
+        return math.fsum(s for s in known if s is not None), known.count(None)
 
 
 def every_config(config_ids: Sequence[str]) -> list[Entry]:
@@ -98,9 +104,26 @@ def _why_not(job: Job, machine: Machine) -> str | None:
     extra = missing_extra(config.env_id)
     if extra is not None:
         return f"the extra '{extra}' is not installed (pip install -e '.[{extra}]')"
+    try:
+        family_of(config.env_id).make_known(config.env_id)  # a game's ROM may be missing
+        _check_dataset(config)
+    except UserError as error:
+        return str(error).splitlines()[0]
     if config.device != "cpu" and not machine.has_gpu:
-        return f"it is meant for a GPU (device: {config.device}), and there is none"
+        return f"meant for a GPU (device: {config.device}), and there is none"
     return None
+
+
+def _check_dataset(config: Config) -> None:
+    """Refuse a config whose demonstrations are not here.
+
+    Raises:
+        MissingAssetError: It says how to get them.
+    """
+    if not isinstance(config, ImitationConfig) or config.dataset == "scripted":
+        return
+    if not config.download_dataset and not has_dataset(config.dataset):
+        raise absent_dataset(config.dataset)
 
 
 def _within(

@@ -76,6 +76,22 @@ def summarize(results: Sequence[Mapping[str, Any]], metric: str | None = None) -
     )
 
 
+def unmeasured(results: Sequence[Mapping[str, Any]], metric: str | None = None) -> str | None:
+    """Say why results have no value, such as that no test episode came to its end; None for none.
+
+    Args:
+        results: `results.json` of each seed.
+        metric: Of the evaluation's metrics the one that is wanted; None: the return.
+    """
+    for result in sorted(results, key=lambda result: result["seed"]):
+        for name, test in result["test"].items():
+            if not test["returns"]:
+                return f"no test episode of the {name} policy of seed {result['seed']} has ended"
+            if metric is not None and metric not in test["metrics"]:
+                return f"the test of seed {result['seed']} has no '{metric}'"
+    return None
+
+
 def _value(test: Mapping[str, Any], metric: str | None) -> float:
     value = statistics.fmean(test["returns"]) if metric is None else test["metrics"][metric]
     return float(value)

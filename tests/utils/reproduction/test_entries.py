@@ -11,7 +11,7 @@ def test_every_row_is_a_config_that_loads():
     assert len(set(ids)) == len(ids)
     for entry in ENTRIES:
         # A game of Atari takes minutes.
-        n_episodes = 30 if entry.config_id.startswith("ALE-") else 100
+        n_episodes = 30 if entry.config_id.startswith("ALE/") else 100
         assert load_config(entry.config_id).test_episodes >= n_episodes, entry
         assert entry.n_seeds >= 3
         assert {other.source for other in entry.others} <= SOURCES.keys()

@@ -31,7 +31,12 @@ def suite_of(*, speed=100.0, machine=MACHINE, metric=None, **values):
         for name, group in values.items()
     }
     return StoredSuite(
-        path=Path("old.json"), written_at="then", commit=None, machines=(machine,), entries=entries
+        path=Path("old.json"),
+        written_at="then",
+        commit=None,
+        machines=(machine,),
+        overrides=(),
+        entries=entries,
     )
 
 

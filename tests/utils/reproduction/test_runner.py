@@ -1,4 +1,5 @@
 import json
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -10,6 +11,7 @@ from utils.config import load_config
 from utils.reproduction import Job, find_result, run_jobs
 from utils.reproduction.runner import find_unfinished
 from utils.run import Run
+from utils.run.lock import RunLock
 
 JOBS = [Job("CartPole-v1:ppo", seed) for seed in (1, 2, 3)]
 
@@ -171,3 +173,50 @@ def test_a_training_that_was_stopped_goes_on(fake, tmp_path, monkeypatch):
     (failure,) = run([job], tmp_path, [])
     assert failure.endswith("went on")
     assert (resumed, fake[0]) == ([stopped], [])
+
+
+def test_what_another_process_trains_is_waited_for(fake, tmp_path):
+    """The folder is locked as another suite locks it, which then leaves a result."""
+    job, told = JOBS[0], []
+    folder = job.folder(tmp_path)
+    folder.mkdir(parents=True)
+    lock = RunLock(folder)
+
+    def tell(line):
+        told.append(line)
+        if "its result is waited for" in line:
+            run_as_another(job, tmp_path)
+            lock.release()
+
+    assert run_jobs(JOBS[:2], tmp_path, n_processes=2, tell=tell) == []
+    assert fake[0] == [1, 2]  # the first of them by the other process
+    assert "CartPole-v1:ppo seed 1: another process has trained it" in told
+    assert find_result(job, tmp_path) is not None
+
+
+def run_as_another(job, out):
+    subprocess.run(job.command(out), check=True)
+
+
+def test_a_training_that_a_killed_suite_has_left_is_waited_for(fake, tmp_path):
+    job = JOBS[0]
+    config = load_config(job.config_id, job.settings)
+    left = Run.create(job.folder(tmp_path), config_id=job.config_id, config_dict=config.to_dict())
+    left.write_status("running")
+    told = []
+
+    def tell(line):
+        told.append(line)
+        if "its result is waited for" in line:
+            left.write_status("interrupted")  # it saves itself when its suite is gone
+
+    assert run_jobs([job], tmp_path, n_processes=1, tell=tell) == []
+    assert fake[0] == [1]
+    assert any(line.startswith("CartPole-v1:ppo seed 1: best policy 10.00") for line in told)
+
+
+def test_a_test_without_an_end_is_told(fake, tmp_path):
+    fake[1]["code"] = FAKE.replace('{"mean": 10.0 * int(seed)}', '{"mean": None, "returns": []}')
+    told = []
+    assert run(JOBS[:1], tmp_path, told) == []
+    assert "seed 1: no test episode ended in time after" in told[-1]

@@ -70,8 +70,12 @@ def test_what_was_written_is_read_and_the_newest_found(record, tmp_path):
     assert last_suite(tmp_path / "store") is None
     paths = [write_suite(tmp_path / "store", record) for _ in range(11)]
     assert len(set(paths)) == 11
-    assert last_suite(tmp_path / "store") == paths[-1]
+    assert last_suite(tmp_path / "store", ["gamma=0.9"]) == paths[-1]
+    assert last_suite(tmp_path / "store") is None  # of the configs' own settings there is none
+    own = write_suite(tmp_path / "store", record | {"overrides": []})
+    assert last_suite(tmp_path / "store") == own
     suite = read_suite(paths[0])
+    assert suite.overrides == ("gamma=0.9",)
     assert suite.entries["CartPole-v1:ppo"].values == [405.0, 495.0]
     assert known_seconds([suite]) == {"CartPole-v1:ppo": 3.0}
 

@@ -4,14 +4,12 @@ from utils.errors import UserError
 from utils.reproduction import suite as suite_module
 from utils.reproduction.cli import read_options
 from utils.reproduction.entries import ENTRIES, Entry
-from utils.reproduction.runner import Job, TimeLeft, describe_seconds
+from utils.reproduction.runner import Job
 from utils.reproduction.suite import Machine, every_config, plan_suite
+from utils.reproduction.time_left import TimeLeft, describe_seconds
 
-NAMES = ("CartPole-v1:ppo", "Acrobot-v1:ppo", "Pendulum-v1:ppo", "ALE-Pong-v5:rainbow_gpu")
-JOBS = {
-    Entry(name, 2, None): [Job(name.replace("ALE-", "ALE/"), seed) for seed in (1, 2)]
-    for name in NAMES
-}
+NAMES = ("CartPole-v1:ppo", "Acrobot-v1:ppo", "Pendulum-v1:ppo", "ALE/Pong-v5:rainbow_gpu")
+JOBS = {Entry(name, 2, None): [Job(name, seed) for seed in (1, 2)] for name in NAMES}
 SECONDS = {"CartPole-v1:ppo": 10.0, "Acrobot-v1:ppo": 30.0}
 
 

@@ -1,6 +1,7 @@
 import pytest
 
 from utils.reproduction import summarize
+from utils.reproduction.summary import unmeasured
 
 
 def result(seed, best, last=(400.0, 500.0), timesteps=1000, seconds=2.0, n_unfinished=0):
@@ -65,3 +66,15 @@ def test_unfinished_episodes_are_counted_and_in_no_mean():
 def test_what_cannot_be_summarised_is_refused(results):
     with pytest.raises(AssertionError):
         summarize(results)
+
+
+def test_a_test_without_a_value_is_named():
+    whole = {"returns": [1.0], "metrics": {"regret": 2.0}}
+    results = [
+        {"seed": 2, "test": {"best": whole, "last": whole}},
+        {"seed": 1, "test": {"best": whole, "last": {"returns": [], "metrics": {}}}},
+    ]
+    assert unmeasured(results[:1]) is None
+    assert unmeasured(results) == "no test episode of the last policy of seed 1 has ended"
+    assert unmeasured(results[:1], "error") == "the test of seed 2 has no 'error'"
+    assert unmeasured(results[:1], "regret") is None
