@@ -78,8 +78,7 @@ def make_loop(
 ) -> FusedLoop:
     """Build a loop over a fresh environment; `half` precision is the rule on a GPU only."""
     torch.manual_seed(seed)
-    device = DEVICE if team is None or DEVICE == "cpu" else f"cuda:{team.rank}"
-    env = TorchVectorEnv(env_id, n_envs, device=device)
+    env = TorchVectorEnv(env_id, n_envs, device=DEVICE)
     env.reset_tensors(seed=3 + seed + 100 * seed_index)
     settings = PolicySettings(
         hidden_dims=hidden_dims,
@@ -93,7 +92,7 @@ def make_loop(
         has_critic=True,
     )
     policy = build_policy(env.single_observation_space, env.single_action_space, settings)
-    policy = policy.to(device)
+    policy = policy.to(DEVICE)
     config = PPOConfig(
         config_id="test",
         algo_id="ppo",

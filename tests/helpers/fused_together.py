@@ -11,6 +11,7 @@ from pathlib import Path
 
 import torch
 
+from agents.together import use_own_gpu
 from tests.helpers.fused_loops import HYPERPARAMETERS, make_loop
 from utils.distributed import read_ranks
 from utils.distributed.team import Team
@@ -23,6 +24,8 @@ def main() -> None:
     path, *seeds = sys.argv[1:]
     ranks = read_ranks()
     team = None if ranks is None else Team(ranks)
+    if ranks is not None:
+        use_own_gpu(ranks)
     index = int(seeds[0]) if seeds or team is None else team.rank
     loop = make_loop(**TINY, team=team, seed_index=index)
     report = loop.run(2, HYPERPARAMETERS)
