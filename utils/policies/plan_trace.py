@@ -9,6 +9,7 @@ from torch import Tensor
 
 from utils.planning.plan import Stage
 from utils.policies.actor_critic import Observation
+from utils.policies.policy import Policy
 from utils.world_models.actions import ActionCode
 
 
@@ -39,13 +40,10 @@ class PlanTrace(NamedTuple):
 
 
 @runtime_checkable
-class Planner(Protocol):
+class Planner(Policy, Protocol):
     """A policy with a memory that plans every action."""
 
     code: ActionCode
-
-    def initial_state(self, n: int) -> Tensor:
-        """Return the memory of n environments at the start of an episode."""
 
     def trace_plan(
         self,

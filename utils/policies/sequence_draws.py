@@ -7,7 +7,8 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from utils.policies.actor_critic import Observation, PolicyStep
+from utils.policies.actor_critic import Observation
+from utils.policies.policy import Policy
 
 
 class _Horizons(Protocol):
@@ -16,27 +17,10 @@ class _Horizons(Protocol):
 
 
 @runtime_checkable
-class DrawsSequences(Protocol):
+class DrawsSequences(Policy, Protocol):
     """A policy with a memory that carries out the beginning of sequences that it draws."""
 
     horizons: _Horizons
-
-    def initial_state(self, n: int) -> Tensor:
-        """Return the memory of n environments at the start of an episode."""
-
-    def normalize(self, observation: Observation) -> Observation:
-        """Return raw observations (B, ...) as the other methods read them."""
-
-    def act(
-        self,
-        observation: Observation,
-        *,
-        generator: torch.Generator | None = None,
-        deterministic: bool = False,
-        mask: Tensor | None = None,
-        state: Tensor | None = None,
-    ) -> PolicyStep:
-        """Choose an action for each row; see `Policy`."""
 
     def n_left(self, state: Tensor) -> Tensor:
         """Return how many actions are still to be carried out, (B,)."""

@@ -23,7 +23,6 @@ from utils.config.fields import (
     Text,
     UnitNumber,
 )
-from utils.config.problems import Problem
 from utils.config.schedule_spec import ScheduleField
 from utils.config.validate import EffectRule
 
@@ -239,11 +238,3 @@ class DreamerConfig(WorldModelConfig):
         sizes = SIZES.get(given.get("size", ""), {})  # a size that is named is meant
         shape = {k: v for k, v in defaults.pop("policy_kwargs", {}).items() if k not in sizes}
         return {**defaults, **data, "policy_kwargs": {**shape, **given}}
-
-    def find_inconsistencies(self) -> list[Problem]:
-        """List what does not fit together in models, dreams and phases."""
-        problems = super().find_inconsistencies()
-        if self.optimizer != "LaProp" and self.agc is not None:
-            message = f"'agc' has no effect: only LaProp clips adaptively, not {self.optimizer}"
-            problems.append(Problem(("agc", "optimizer"), message))
-        return problems

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 from annotated_types import Lt
 from pydantic import Field
 
+from utils.config.algos.effect_rules import knows_no_masks
 from utils.config.fields import (
     Flag,
     NonNegativeInteger,
@@ -49,12 +50,7 @@ IMITATION_EFFECT_RULES = (
         is_off=lambda config: config.early_stop_on_train_reward,
         reason="no episode is played in training; early_stop_on_eval_reward goes by evaluations",
     ),
-    EffectRule(
-        options=("action_masks",),
-        switches=(),
-        is_off=lambda config: config.action_masks,
-        reason="demonstrations hold no masks",
-    ),
+    knows_no_masks("demonstrations hold no masks"),
     EffectRule(
         options=("download_dataset",),
         switches=("dataset",),

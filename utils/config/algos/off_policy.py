@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 from annotated_types import Gt
 from pydantic import Field
 
+from utils.config.algos.effect_rules import HAS_NO_PRIORITIES
 from utils.config.algos.replay import (
     REPLAY_EFFECT_RULES,
     ReplayConfig,
@@ -21,12 +22,7 @@ from utils.schedules import Schedulable, ScheduleSpec
 
 OFF_POLICY_EFFECT_RULES = (
     *REPLAY_EFFECT_RULES,
-    EffectRule(
-        options=("priority_exponent", "importance_exponent"),
-        switches=("prioritized_replay",),
-        is_off=lambda config: not config.prioritized_replay,
-        reason="prioritized_replay is false",
-    ),
+    HAS_NO_PRIORITIES,
 )
 
 

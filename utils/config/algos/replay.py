@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from utils.config.algos.effect_rules import STORES_RAW_REWARDS
 from utils.config.algos.phases import PhaseConfig, phase_problems, problem_of_hunger
 from utils.config.fields import Flag, NonNegativeInteger, PositiveInteger, UnitNumber
 from utils.config.problems import Problem
@@ -15,18 +16,7 @@ from utils.config.schema import Config
 from utils.config.validate import COMMON_EFFECT_RULES, EffectRule
 from utils.phases import COLLECT, PhaseSpec, find_hungry_phases
 
-REPLAY_EFFECT_RULES = (
-    *COMMON_EFFECT_RULES,
-    EffectRule(
-        options=("normalize_reward",),
-        switches=(),
-        is_off=lambda config: config.normalize_reward,
-        reason=(
-            "a reward in the buffer would keep the scale of the day that it was stored; "
-            "reward_scale multiplies all of them alike"
-        ),
-    ),
-)
+REPLAY_EFFECT_RULES = (*COMMON_EFFECT_RULES, STORES_RAW_REWARDS)
 
 
 def why_no_equal_parts(batch_size: int, *, n_processes: int) -> str | None:

@@ -9,6 +9,11 @@ from typing import Annotated, Any, ClassVar, Literal
 from annotated_types import Ge, Gt, Lt
 from pydantic import BaseModel, Field, model_validator
 
+from utils.config.algos.effect_rules import (
+    HAS_NO_PRIORITIES,
+    knows_no_masks,
+    reads_raw_observations,
+)
 from utils.config.algos.replay import REPLAY_EFFECT_RULES
 from utils.config.algos.sequence import SequenceConfig
 from utils.config.fields import (
@@ -296,29 +301,14 @@ class TDMPCConfig(SequenceConfig):
     CROSSES_EPISODES: ClassVar[bool] = False
     EFFECT_RULES: ClassVar[tuple[EffectRule, ...]] = (
         *REPLAY_EFFECT_RULES,
-        EffectRule(
-            options=("normalize_obs", "clip_obs"),
-            switches=(),
-            is_off=lambda config: config.normalize_obs != "none",
-            reason="the encoder's norms bring numbers down to size",
-        ),
-        EffectRule(
-            options=("action_masks",),
-            switches=(),
-            is_off=lambda config: config.action_masks,
-            reason="plans are made of numbers, and there is no mask for those",
-        ),
+        reads_raw_observations("the encoder's norms bring numbers down to size"),
+        knows_no_masks("plans are made of numbers, and there is no mask for those"),
+        HAS_NO_PRIORITIES,
         EffectRule(
             options=("end_loss_scale",),
             switches=("episodic",),
             is_off=lambda config: not config.episodic,
             reason="episodic is false",
-        ),
-        EffectRule(
-            options=("priority_exponent", "importance_exponent"),
-            switches=("prioritized_replay",),
-            is_off=lambda config: not config.prioritized_replay,
-            reason="prioritized_replay is false",
         ),
         EffectRule(
             options=("pretrain_updates",),

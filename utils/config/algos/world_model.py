@@ -9,6 +9,11 @@ from typing import Annotated, Any, ClassVar, Literal
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel, Field, model_validator
 
+from utils.config.algos.effect_rules import (
+    DREAMS_WITHOUT_MASKS,
+    FILMS_NO_DREAMS,
+    reads_raw_observations,
+)
 from utils.config.algos.replay import REPLAY_EFFECT_RULES
 from utils.config.algos.sequence import SequenceConfig
 from utils.config.fields import (
@@ -143,18 +148,9 @@ class ActingWorldModelKwargs(WorldModelKwargs):
 
 WORLD_MODEL_EFFECT_RULES = (
     *REPLAY_EFFECT_RULES,
-    EffectRule(
-        options=("normalize_obs", "clip_obs"),
-        switches=(),
-        is_off=lambda config: config.normalize_obs != "none",
-        reason="the model reads numbers as their symmetric logarithm",
-    ),
-    EffectRule(
-        options=("action_masks",),
-        switches=(),
-        is_off=lambda config: config.action_masks,
-        reason="the model does not know which actions a state allows that it dreams of",
-    ),
+    reads_raw_observations("the model reads numbers as their symmetric logarithm"),
+    DREAMS_WITHOUT_MASKS,
+    FILMS_NO_DREAMS,
     EffectRule(
         options=("policy_kwargs.classes", "policy_kwargs.uniform_share"),
         switches=("policy_kwargs.latent",),
@@ -178,12 +174,6 @@ WORLD_MODEL_EFFECT_RULES = (
         switches=("policy_kwargs.dynamics",),
         is_off=lambda config: config.policy_kwargs.dynamics != "block_gru",
         reason="policy_kwargs.dynamics is gru",
-    ),
-    EffectRule(
-        options=("dream_video",),
-        switches=("video",),
-        is_off=lambda config: config.video == "none",
-        reason="video is none",
     ),
 )
 
@@ -286,4 +276,7 @@ class WorldModelConfig(SequenceConfig):
                 f"{kwargs.blocks}"
             )
             problems.append(Problem(("policy_kwargs.deter", "policy_kwargs.blocks"), message))
+        if self.optimizer != "LaProp" and self.agc is not None:
+            message = f"'agc' has no effect: only LaProp clips adaptively, not {self.optimizer}"
+            problems.append(Problem(("agc", "optimizer"), message))
         return problems

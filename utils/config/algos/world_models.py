@@ -6,6 +6,12 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
+from utils.config.algos.effect_rules import (
+    DREAMS_WITHOUT_MASKS,
+    FILMS_NO_DREAMS,
+    STORES_RAW_REWARDS,
+    reads_raw_observations,
+)
 from utils.config.algos.phases import PhaseConfig, phase_problems, problem_of_hunger
 from utils.config.fields import (
     Flag,
@@ -174,35 +180,15 @@ class WorldModelsConfig(Config):
 
     EFFECT_RULES: ClassVar[tuple[EffectRule, ...]] = (
         *COMMON_EFFECT_RULES,
-        EffectRule(
-            options=("normalize_obs", "clip_obs"),
-            switches=(),
-            is_off=lambda config: config.normalize_obs != "none",
-            reason="pictures are read as they are",
-        ),
-        EffectRule(
-            options=("normalize_reward",),
-            switches=(),
-            is_off=lambda config: config.normalize_reward,
-            reason="stored rewards would keep the scale of the day; use reward_scale",
-        ),
-        EffectRule(
-            options=("action_masks",),
-            switches=(),
-            is_off=lambda config: config.action_masks,
-            reason="the model does not know which actions a state allows that it dreams of",
-        ),
+        reads_raw_observations("pictures are read as they are"),
+        STORES_RAW_REWARDS,
+        DREAMS_WITHOUT_MASKS,
+        FILMS_NO_DREAMS,
         EffectRule(
             options=("temperature",),
             switches=("phases",),
             is_off=lambda config: not config.dreams,
             reason="no phase evolves in the dream",
-        ),
-        EffectRule(
-            options=("dream_video",),
-            switches=("video",),
-            is_off=lambda config: config.video == "none",
-            reason="video is none",
         ),
     )
     UPDATE_HOOKS: ClassVar[tuple[str, ...]] = (UPDATE_VAE, UPDATE_RNN, EVOLVE)
