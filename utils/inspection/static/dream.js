@@ -1,5 +1,6 @@
 // Imagination beside reality: what the world model made of the episode, and a dream from a step on.
 
+import { AskingPanel } from "./asking.js";
 import { LineChart, inks } from "./charts.js";
 import { decode, format, make, percent } from "./numbers.js";
 import { actionText } from "./panels.js";
@@ -17,99 +18,47 @@ const memory = {
 };
 
 /** The part of the player that asks for dreams and shows them under its cursor. */
-export class DreamPanel {
-  /**
-   * value: of the player. episodes: with decoded traces. ask(question) -> answer of the server.
-   * seek(step) moves the cursor.
-   */
-  constructor(parent, value, episodes, { ask, seek }) {
-    this.value = value;
-    this.episodes = episodes;
-    this.ask = ask;
-    this.seek = seek;
-    this.charts = [];
-    this.step = 0;
-    this.dream = null;
-    this.root = make("section", "dream");
-    this.root.append(this.heading());
-    this.body = make("div", "dream-body");
-    this.root.append(this.body);
-    parent.append(this.root);
+export class DreamPanel extends AskingPanel {
+  get look() {
+    return "dream";
   }
 
-  heading() {
-    const head = make("header", "dream-head");
-    head.append(make("h3", "", "Imagination"));
-    const bar = make("div", "dream-bar");
-    this.button = make("button", "inspector-button", "", { type: "button" });
-    this.button.addEventListener("click", () => this.begin(this.step));
-    bar.append(this.button);
+  get title() {
+    return "Imagination";
+  }
+
+  get verb() {
+    return "Dream from step";
+  }
+
+  get waiting() {
+    return "Dreaming…";
+  }
+
+  get question() {
+    const { horizon, actions, draw } = memory;
+    return { horizon, actions, draw: draw === "" ? null : Number(draw) };
+  }
+
+  addChoices(bar) {
     const { most } = this.value.dreams;
-    const select = (title, entries, chosen, act, isAsked = true) => {
-      const made = make("select", "", null, { "aria-label": title, title });
-      for (const [key, text] of entries) made.append(make("option", "", text, { value: key }));
-      made.value = String(chosen);
-      made.addEventListener("change", () => {
-        act(made.value);
-        if (!this.dream) return;
-        if (isAsked) this.begin(this.dream.step);
-        else this.update(this.step, this.playerDomain);
+    const again = () => this.dream && this.begin(this.dream.step);
+    const choice = (title, entries, key, read = String) =>
+      this.select(bar, title, entries, memory[key], (chosen) => {
+        memory[key] = read(chosen);
+        again();
       });
-      bar.append(made);
-      return made;
-    };
-    if (this.episodes.length > 1) {
-      const names = this.episodes.map(({ name }, k) => [k, name]);
-      this.which = select("Whose episode", names, 0, () => {});
-    }
+    this.selectEpisode(bar, "Whose episode", again);
     const horizons = HORIZONS.filter((n) => n <= most).map((n) => [n, `${n} steps`]);
-    select("Length of the dream", horizons, memory.horizon, (n) => (memory.horizon = Number(n)));
-    const actions = [["recorded", "recorded actions"], ["own", "the agent's own actions"]];
-    select("Actions in the dream", actions, memory.actions, (key) => (memory.actions = key));
+    choice("Length of the dream", horizons, "horizon", Number);
+    choice("Actions in the dream", [["recorded", "recorded actions"], ["own", "the agent's own actions"]], "actions");
     const draws = [["", "likeliest latents"], ...DRAWS.map((n) => [n, `latents drawn, no. ${n}`])];
-    select("Latents of the dream", draws, memory.draw, (key) => (memory.draw = key));
+    choice("Latents of the dream", draws, "draw");
     const reaches = [["dream", "charts around the dream"], ["episode", "charts as below"]];
-    select("Steps in the charts of the dream", reaches, memory.reach, (key) => (memory.reach = key), false);
-    this.note = make("p", "what-if-note", "", { role: "status" });
-    head.append(bar, this.note);
-    return head;
-  }
-
-  get index() {
-    return Number(this.which?.value ?? 0);
-  }
-
-  get episode() {
-    return this.episodes[this.index];
-  }
-
-  /** Ask for a dream from a step on and show it. */
-  async begin(step) {
-    const turn = (this.turn = (this.turn ?? 0) + 1);
-    const { index, episode } = this;
-    this.tell("Dreaming…");
-    this.button.disabled = true;
-    try {
-      const answer = await this.ask({
-        run: this.value.run,
-        request: episode.request,
-        step: Math.min(step, episode.length - 1),
-        horizon: memory.horizon,
-        actions: memory.actions,
-        draw: memory.draw === "" ? null : Number(memory.draw),
-      });
-      if (this.isGone || turn !== this.turn) return;
-      this.tell(answer.error ?? "", Boolean(answer.error));
-      if (answer.value) this.show(answer.value, index);
-    } catch (error) {
-      if (!this.isGone) this.tell(`The inspector does not answer: ${error.message ?? error}`, true);
-    }
-    if (turn === this.turn) this.button.disabled = false;
-  }
-
-  tell(text, isError = false) {
-    this.note.textContent = text;
-    this.note.classList.toggle("error", isError);
+    this.select(bar, "Steps in the charts of the dream", reaches, memory.reach, (key) => {
+      memory.reach = key;
+      if (this.dream) this.update(this.step, this.playerDomain);
+    });
   }
 
   show(told, index) {
@@ -133,7 +82,7 @@ export class DreamPanel {
   }
 
   clear() {
-    this.charts.splice(0).forEach((chart) => chart.destroy());
+    this.dropCharts();
     this.sheets?.destroy();
     this.sheets = null;
     this.body.replaceChildren();
@@ -266,7 +215,7 @@ export class DreamPanel {
   }
 
   buildCharts() {
-    this.charts.splice(0).forEach((chart) => chart.destroy());
+    this.dropCharts();
     const { dream } = this;
     const parting = this.parting;
     const marks = parting === null ? [] : [{ x: parting, name: "other action" }];
@@ -317,9 +266,7 @@ export class DreamPanel {
   update(step, domain) {
     this.step = step;
     this.playerDomain = domain;
-    const from = Math.min(step, this.episode.length - 1);
-    const label = `Dream from step ${from}`;
-    if (this.button.textContent !== label) this.button.textContent = label;
+    this.label();
     if (!this.dream) return;
     for (const { cell, text } of this.facts) {
       const written = text(step);
@@ -330,11 +277,5 @@ export class DreamPanel {
       chart.setCursor(step);
     }
     this.sheets?.update(step);
-  }
-
-  destroy() {
-    this.isGone = true;
-    this.clear();
-    this.root.remove();
   }
 }

@@ -1,5 +1,6 @@
 // How an action was planned: the candidates' worth, the elites, and what the plan foresees.
 
+import { AskingPanel } from "./asking.js";
 import { LineChart, inks } from "./charts.js";
 import { decode, format, make } from "./numbers.js";
 
@@ -10,33 +11,29 @@ const MOST_DIMENSIONS = 12;
 const memory = { follows: false };
 
 /** The part of the player that asks how actions were planned and shows it. */
-export class PlanPanel {
-  /**
-   * value: of the player. episodes: with decoded traces. ask(question) -> answer of the server.
-   * seek(step) moves the cursor.
-   */
-  constructor(parent, value, episodes, { ask, seek }) {
-    Object.assign(this, { value, episodes, ask, seek, charts: [], step: 0, plan: null });
-    this.root = make("section", "dream plan");
-    this.root.append(this.heading());
-    this.body = make("div", "dream-body");
-    this.root.append(this.body);
-    parent.append(this.root);
+export class PlanPanel extends AskingPanel {
+  get look() {
+    return "dream plan";
   }
 
-  heading() {
-    const head = make("header", "dream-head");
-    head.append(make("h3", "", "Plan"));
-    const bar = make("div", "dream-bar");
-    this.button = make("button", "inspector-button", "", { type: "button" });
-    this.button.addEventListener("click", () => this.begin(this.step));
-    bar.append(this.button);
-    if (this.episodes.length > 1) {
-      this.which = make("select", "", null, { "aria-label": "Whose plan", title: "Whose plan" });
-      this.episodes.forEach(({ name }, k) => this.which.append(make("option", "", name, { value: k })));
-      this.which.addEventListener("change", () => this.plan && this.begin(this.step));
-      bar.append(this.which);
-    }
+  get title() {
+    return "Plan";
+  }
+
+  get verb() {
+    return "Plan at step";
+  }
+
+  get waiting() {
+    return "Planning…";
+  }
+
+  get isQuiet() {
+    return Boolean(this.plan);
+  }
+
+  addChoices(bar) {
+    this.selectEpisode(bar, "Whose plan", () => this.plan && this.begin(this.step));
     const label = make("label", "plan-follow");
     this.follows = make("input", "", null, { type: "checkbox" });
     this.follows.checked = memory.follows;
@@ -46,48 +43,6 @@ export class PlanPanel {
     });
     label.append(this.follows, make("span", "", "follow the cursor"));
     bar.append(label);
-    this.note = make("p", "what-if-note", "", { role: "status" });
-    head.append(bar, this.note);
-    return head;
-  }
-
-  get verb() {
-    return "Plan";
-  }
-
-  get waiting() {
-    return "Planning…";
-  }
-
-  get index() {
-    return Number(this.which?.value ?? 0);
-  }
-
-  get episode() {
-    return this.episodes[this.index];
-  }
-
-  /** Ask how the action of a step was planned and show it. */
-  async begin(step) {
-    const turn = (this.turn = (this.turn ?? 0) + 1);
-    const { index, episode } = this;
-    const asked = Math.min(step, episode.length - 1);
-    if (!this.plan) this.tell(this.waiting);
-    this.button.disabled = true;
-    try {
-      const answer = await this.ask({ run: this.value.run, request: episode.request, step: asked });
-      if (this.isGone || turn !== this.turn) return;
-      if (answer.error) this.tell(answer.error, true);
-      if (answer.value) this.show(answer.value, index);
-    } catch (error) {
-      if (!this.isGone) this.tell(`The inspector does not answer: ${error.message ?? error}`, true);
-    }
-    if (turn === this.turn) this.button.disabled = false;
-  }
-
-  tell(text, isError = false) {
-    this.note.textContent = text;
-    this.note.classList.toggle("error", isError);
   }
 
   show(told, index) {
@@ -114,7 +69,7 @@ export class PlanPanel {
   }
 
   clear() {
-    this.charts.splice(0).forEach((chart) => chart.destroy());
+    this.dropCharts();
     this.body.replaceChildren();
     this.plan = null;
   }
@@ -142,7 +97,7 @@ export class PlanPanel {
   // -- what is drawn --------------------------------------------------------------------------
 
   draw() {
-    this.charts.splice(0).forEach((chart) => chart.destroy());
+    this.dropCharts();
     this.drawOverview();
     this.drawTable();
     this.drawSequences();
@@ -262,15 +217,9 @@ export class PlanPanel {
     ], { ...options, hint: "What the model expects of the plan beside what was paid; both in the learner's units" });
   }
 
-  /** The step that is asked for: in the last state nothing is planned. */
-  get from() {
-    return Math.min(this.step, this.episode.length - 1);
-  }
-
   /** Put the cursor of the charts where that of the player is. */
   place() {
-    const label = `${this.verb} at step ${this.from}`;
-    if (this.button.textContent !== label) this.button.textContent = label;
+    this.label();
     for (const chart of this.charts) chart.setCursor(chart.isByIteration ? this.stage + 1 : this.step);
   }
 
@@ -285,9 +234,7 @@ export class PlanPanel {
   }
 
   destroy() {
-    this.isGone = true;
     clearTimeout(this.timer);
-    this.clear();
-    this.root.remove();
+    super.destroy();
   }
 }

@@ -9,14 +9,12 @@ const MOST_DIMENSIONS = 12;
 
 /** The part of the player that asks for sequences of actions and shows them. */
 export class SamplesPanel extends PlanPanel {
-  heading() {
-    const head = super.heading();
-    head.querySelector("h3").textContent = "Action samples";
-    return head;
+  get title() {
+    return "Action samples";
   }
 
   get verb() {
-    return "Draw";
+    return "Draw at step";
   }
 
   get waiting() {
@@ -46,7 +44,7 @@ export class SamplesPanel extends PlanPanel {
   }
 
   draw() {
-    this.charts.splice(0).forEach((chart) => chart.destroy());
+    this.dropCharts();
     const { plan, names } = this;
     const { sequences, horizon, step, execution } = plan;
     const ink = inks(this.root);
