@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
+from utils.models.fast_products import products_by_tensor_cores
 from utils.optimization import set_learning_rate
 from utils.optimization.capture import (
     CAPTURABLE_OPTIMIZERS,
@@ -145,7 +146,8 @@ class CapturedUpdates:
         batch = agent.source.buffer.gather(self._index)
         if self._weight is not None:
             batch = batch._replace(weight=self._weight)
-        learned = agent.learn(agent.prepare(batch))
+        with products_by_tensor_cores():
+            learned = agent.learn(agent.prepare(batch))
         return tuple(learned.metrics), torch.stack(tuple(learned.metrics.values())), learned.error
 
     @contextmanager

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from agents.captured_replay import learnt_tensors, snapshot
+from utils.models.fast_products import products_by_tensor_cores
 from utils.optimization.capture import (
     CAPTURABLE_OPTIMIZERS,
     capturing,
@@ -76,7 +77,9 @@ class SequenceUpdate:
     def run(self) -> tuple[tuple[str, ...], Tensor]:
         """Carry it out; returns metric keys and (n_keys,) values."""
         agent, buffer = self._agent, self._agent.source.buffer
-        learned = agent.learn_from_sequences(agent.prepare(buffer.gather_located(self._located)))
+        batch = agent.prepare(buffer.gather_located(self._located))
+        with products_by_tensor_cores():
+            learned = agent.learn_from_sequences(batch)
         if learned.memory:
             n = agent.config.rows_of_context
             buffer.write_located(self._located[1, :, n:], learned.memory)

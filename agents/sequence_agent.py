@@ -19,6 +19,7 @@ from utils.buffers import SequenceBatch
 from utils.config import WorldModelConfig
 from utils.dataloaders import Round
 from utils.dataloaders.sequence_source import SequenceSource
+from utils.models.fast_products import products_by_tensor_cores
 from utils.optimization import build_optimizer
 from utils.policies.world_model_policy import Belief
 from utils.seeding import derive_seed
@@ -125,7 +126,8 @@ class SequenceAgent(ReplayAgent):
         for _ in range(n_updates):
             batch = self.source.sample(beta=beta)
             self.set_rates()
-            learned = self.learn_from_sequences(self.prepare(batch))
+            with products_by_tensor_cores():
+                learned = self.learn_from_sequences(self.prepare(batch))
             if learned.memory:
                 buffer.write_state(batch.index[:, n_context:], learned.memory)
             if learned.error is not None:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from utils.models.captured_call import CapturedCall
+from utils.models.fast_products import products_by_tensor_cores
 from utils.policies.world_model_policy import Belief
 from utils.rollouts.experience_collector import Decision
 from utils.rollouts.stepper import Observation
@@ -64,9 +65,10 @@ class WorldModelExplorer:
     def _choose(self, observation: Observation, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return actions in the units of the environment, the same as drawn, and the memory."""
         policy = self._policy
-        drawn, belief, _ = policy.choose(
-            observation, generator=self._generator, deterministic=False, mask=None, state=state
-        )
+        with products_by_tensor_cores():
+            drawn, belief, _ = policy.choose(
+                observation, generator=self._generator, deterministic=False, mask=None, state=state
+            )
         if policy.code.is_continuous:
             if self._noise:
                 normal = torch.empty_like(drawn).normal_(generator=self._generator)

@@ -76,7 +76,7 @@ class PooledEncoder(nn.Module):
 
     def forward(self, picture: Tensor) -> Tensor:
         """Map (B, C, H, W) in [0, 1] to (B, output_dim)."""
-        return self.layers(picture - 0.5).flatten(1)
+        return self.layers(_channels_last(picture - 0.5)).flatten(1)
 
 
 class StridedEncoder(nn.Module):
@@ -160,10 +160,18 @@ class PooledDecoder(nn.Module):
         """Map (B, deter + stoch) to pictures (B, C, H, W) in [0, 1], float32."""
         deter, stoch = features.split([self._deter, features.shape[-1] - self._deter], dim=-1)
         seed = (self.of_deter(deter) + self.of_stoch(stoch)).unflatten(-1, self._seed)
-        x = self.activation(self.seed_norm(seed))
+        x = self.activation(self.seed_norm(_channels_last(seed)))
         for convolution, norm in zip(self.convolutions, self.norms, strict=True):
             x = self.activation(norm(convolution(_doubled(x))))
         return self.output(_doubled(x)).float().sigmoid()
+
+
+def _channels_last(x: Tensor) -> Tensor:
+    """Return pictures (B, C, H, W) with the channels of a place side by side in a GPU's memory.
+
+    So convolutions of tensor cores and norms over channels need no copy in another order.
+    """
+    return x.contiguous(memory_format=torch.channels_last) if x.is_cuda else x
 
 
 def _doubled(x: Tensor) -> Tensor:

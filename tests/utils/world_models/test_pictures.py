@@ -4,6 +4,8 @@ import pytest
 import torch
 
 from utils.errors import ConfigError
+from utils.world_models import layers
+from utils.world_models import pictures as module
 from utils.world_models.pictures import (
     PooledDecoder,
     PooledEncoder,
@@ -113,3 +115,36 @@ def test_the_loss_of_a_picture_is_summed_over_its_pixels() -> None:
     torch.testing.assert_close(picture_loss(predicted, target), torch.tensor([[3.0, 1.0]]))
     with pytest.raises(AssertionError):
         picture_loss(predicted, target[0])
+
+
+def test_the_order_in_memory_changes_no_number_and_spares_the_norms_a_copy(monkeypatch) -> None:
+    torch.manual_seed(0)
+    shape = (3, 64, 64)
+    encoder = PooledEncoder(shape, depth=2, activation="silu")
+    decoder = pooled_decoder(shape)
+    seen, features = pictures(2, *shape), torch.randn(2, 28)
+
+    def learn() -> list[torch.Tensor]:
+        for part in (encoder, decoder):
+            part.zero_grad()
+        outputs = [encoder(seen), decoder(features)]
+        sum(output.square().mean() for output in outputs).backward()
+        gradients = [p.grad.clone() for part in (encoder, decoder) for p in part.parameters()]
+        return [*(output.detach() for output in outputs), *gradients]
+
+    expected = learn()
+    in_order: list[bool] = []
+    norm = layers.F.rms_norm
+    monkeypatch.setattr(
+        layers.F,
+        "rms_norm",
+        lambda x, *rest: (
+            (in_order.append(x.is_contiguous()) if x.ndim == 4 else None) or norm(x, *rest)
+        ),
+    )
+    monkeypatch.setattr(
+        module, "_channels_last", lambda x: x.contiguous(memory_format=torch.channels_last)
+    )
+    for ours, theirs in zip(learn(), expected, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
+    assert in_order == [True] * 8

@@ -188,7 +188,11 @@ class TDMPCConfig(SequenceConfig):
         description="Bound of the norms of the gradients of model and prior, > 0; null: no bound.",
     )
     precision: Literal["auto", "float32", "bfloat16"] = Field(
-        default="float32", description="Of the arithmetic; auto: bfloat16 on a GPU."
+        default="float32",
+        description=(
+            "Of the arithmetic; auto: bfloat16 on a GPU. There float32 products round their factors "
+            "to 10 bits."
+        ),
     )
     gamma: Annotated[UnitNumber, Gt(0)] | None = Field(  # type: ignore[assignment]
         default=None,
