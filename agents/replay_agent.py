@@ -409,7 +409,7 @@ class ReplayAgent(BaseAgent):
         path = self._own_file(follow(checkpoint))
         is_there = path.exists()
         if self.shared is not None:  # all go on with what they had, or none
-            is_there = self.shared.sum(is_there) == self.part.size
+            is_there = not self.shared.team.any(not is_there)
         if is_there:
             self.source.load_buffer(path)
             return None

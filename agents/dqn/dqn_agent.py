@@ -105,6 +105,7 @@ class DQNAgent(ReplayAgent):
             self.choose_best,
             epsilon=lambda timesteps: self.value_now("epsilon", timesteps),
             n_actions=self.policy.n_actions,
+            always_asks=self.policy.is_noisy and self.team is not None,
             seed=derive_seed(self.config.seed, "policy", self.part.rank),
         )
 

@@ -142,6 +142,13 @@ def _environment_in_rollout(when: int) -> None:
     _at_call(RolloutSource, "collect", when, happen)
 
 
+def _signal_in_collection(when: int, number: int) -> None:
+    """A signal to this process while it collects experience for a buffer."""
+    from utils.dataloaders import ReplaySource
+
+    _at_call(ReplaySource, "collect", when, lambda *_: os.kill(os.getpid(), number))
+
+
 def _environment_in_collection(when: int) -> None:
     """An environment fails while experience for a buffer is collected."""
     from utils.dataloaders import ReplaySource
@@ -238,6 +245,7 @@ _FAULTS: dict[str, Callable[..., None]] = {
     "signal-in-epoch": _signal_in_epoch,
     "signal-in-rollout": _signal_in_rollout,
     "environment-in-rollout": _environment_in_rollout,
+    "signal-in-collection": _signal_in_collection,
     "environment-in-collection": _environment_in_collection,
     "bug-in-rollout": _bug_in_rollout,
     "other-weights": _other_weights,

@@ -11,6 +11,10 @@ from tests.helpers.commands import Command, Finished
 from utils.distributed.ranks import STORE_FILE
 
 MODULES = (
+    "agents.dqn.dqn_agent",
+    "agents.dreamer.dreamer_agent",
+    "agents.sac.sac_agent",
+    "agents.shared_replay",
     "agents.shared_rollouts",
     "agents.shared_update",
     "agents.together",

@@ -30,6 +30,7 @@ class EpsilonGreedy:
         epsilon: Callable[[int], float],
         n_actions: int,
         seed: int,
+        always_asks: bool = False,
     ) -> None:
         """Bind who knows the best action.
 
@@ -38,7 +39,10 @@ class EpsilonGreedy:
             epsilon: Timesteps so far -> probability of a random action.
             n_actions: Number of actions A.
             seed: Of the draws.
+            always_asks: Ask `choose_best` even where all environments explore: what it draws itself
+                stays the same in several processes, of which each has some of the environments.
         """
+        self._always_asks = always_asks
         self.choose_best = choose_best
         self._epsilon = epsilon
         self._n_actions = n_actions
@@ -49,7 +53,7 @@ class EpsilonGreedy:
         n = len(_first(observation))
         is_random = self._generator.random(n) < self._epsilon(timesteps)
         action = self._draw(n, mask)
-        if not is_random.all():
+        if self._always_asks or not is_random.all():
             best = self.choose_best(observation, mask)
             action = np.where(is_random, action, best)
         return _decision(action)
