@@ -1,5 +1,6 @@
 """What is compiled before training is what training calls, and nobody sees that it was called."""
 
+import fcntl
 import importlib
 import io
 import os
@@ -95,3 +96,34 @@ def test_a_signal_stops_the_compiler_between_two_passes(capsys):
     assert reached == ["the signal alone raises nothing"]
     assert "SIGINT: stopping" in capsys.readouterr().err
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_processes_take_turns_and_one_that_waits_can_be_stopped(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("utils.compiled.stoppable_compiler._PATIENCE_SECONDS", 0.0)
+    other = os.open(tmp_path / ".lock", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    waits = []
+
+    def wait(seconds):
+        waits.append(seconds)
+        if len(waits) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr("utils.compiled.stoppable_compiler.time.sleep", wait)
+    with pytest.raises(KeyboardInterrupt), stoppable_compiler():
+        raise AssertionError("it is not its turn")
+    said = capsys.readouterr().err
+    assert said.count("is what another process does; waiting for its result") == 1
+
+    def let_go(seconds):
+        del seconds
+        os.close(other)
+
+    monkeypatch.setattr("utils.compiled.stoppable_compiler.time.sleep", let_go)
+    with stoppable_compiler():
+        third = os.open(tmp_path / ".lock", os.O_RDWR)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(third, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    fcntl.flock(third, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the turn is over
+    os.close(third)
