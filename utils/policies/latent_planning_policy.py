@@ -191,10 +191,13 @@ class LatentPlanningPolicy(nn.Module):
         """Return what the terms of `returns_of` are, (H + 1, B, K) each."""
         model = self.model
         states = model.roll_out(latent.unsqueeze(1).expand(-1, actions.shape[2], -1), actions)
-        pairs = torch.cat([states[:-1], actions], dim=-1)
-        reward = model.number.mean(model.reward(pairs))
-        last = states[-1]
-        worth = torch.cat([reward, self.value_of(last).unsqueeze(0)])
+        pairs, last = torch.cat([states[:-1], actions], dim=-1), states[-1]
+        likeliest = model.prior(last, None, self.min_std).action
+        of_critics = model.critics(torch.cat([last, likeliest], dim=-1))
+        # One reading of all distributions takes as long as that of a few.
+        numbers = model.number.mean(torch.cat([model.reward(pairs), of_critics]))
+        reward, values = numbers.split([len(pairs), len(of_critics)])
+        worth = torch.cat([reward, self._together(values).unsqueeze(0)])
         steps = torch.arange(len(worth), device=worth.device)
         weight = (self.discount**steps).view(-1, 1, 1)
         if model.end is not None:
@@ -202,15 +205,13 @@ class LatentPlanningPolicy(nn.Module):
             weight = weight * torch.cat([torch.ones_like(goes_on[:1]), goes_on])
         return Foreseen(worth, weight)
 
-    def value_of(self, latent: Tensor) -> Tensor:
-        """Return what the critics say of the prior's likeliest action, (...)."""
-        action = self.model.prior(latent, None, self.min_std).action
-        return self.judge(latent, action)
-
     def judge(self, latent: Tensor, action: Tensor) -> Tensor:
         """Return what the critics together say of actions, (...)."""
         output = self.model.critics(torch.cat([latent, action], dim=-1))
-        values = self.model.number.mean(output)
+        return self._together(self.model.number.mean(output))
+
+    def _together(self, values: Tensor) -> Tensor:
+        """Return what the values of all critics, (E, ...), are together, (...)."""
         return values.mean(dim=0) if self._critics_are == "mean" else values.min(dim=0).values
 
     def join(self, mean: Tensor, action: Tensor) -> Tensor:

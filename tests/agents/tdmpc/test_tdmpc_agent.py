@@ -261,7 +261,8 @@ def test_a_plan_is_worth_its_rewards_and_the_value_behind_it() -> None:
         pair = torch.cat([state, action], dim=-1)
         expected = expected + 0.5**t * model.number.mean(model.reward(pair))
         state = model.next(state, action)
-    expected = expected + 0.5**3 * policy.value_of(state)
+    likeliest = model.prior(state, None, policy.min_std).action
+    expected = expected + 0.5**3 * policy.judge(state, likeliest)
     torch.testing.assert_close(worth[1, 4:5], expected)
 
 

@@ -190,8 +190,8 @@ class TDMPCConfig(SequenceConfig):
     precision: Literal["auto", "float32", "bfloat16"] = Field(
         default="float32",
         description=(
-            "Of the arithmetic; auto: bfloat16 on a GPU. There float32 products round their factors "
-            "to 10 bits."
+            "Of the arithmetic; auto: bfloat16 on a GPU, where products in float32 round their "
+            "factors to 10 bits."
         ),
     )
     gamma: Annotated[UnitNumber, Gt(0)] | None = Field(  # type: ignore[assignment]

@@ -16,6 +16,7 @@ from utils.errors import ConfigError
 
 _VARIABLE = "MUJOCO_GL"
 _BACKENDS = ("egl", "glfw", "osmesa")
+_DISABLED = ("disabled", "disable", "off", "false", "0")
 # In the order of choice: EGL draws on a GPU where there is one, and in software where there is not.
 _OFF_SCREEN = {"egl": "libEGL.so.1", "osmesa": "libOSMesa.so.8"}
 _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
@@ -72,11 +73,7 @@ def choose_backend(
     """
     written = environ.get(_VARIABLE, "").lower().strip()
     if written:
-        if written not in (*_BACKENDS, "disabled", "disable", "off", "false", "0"):
-            raise ConfigError(
-                f"the variable {_VARIABLE} is '{environ[_VARIABLE]}': it must be one of "
-                f"{', '.join(_BACKENDS)}, or not set"
-            )
+        _check_written(written, can_load=can_load, renders=renders)
         return
     if not sys.platform.startswith("linux"):
         return  # the engine's own choice works there
@@ -85,11 +82,36 @@ def choose_backend(
             environ[_VARIABLE] = backend
             return
     environ.pop(_VARIABLE, None)
-    if renders and not any(environ.get(name) for name in _DISPLAYS):
+    if any(environ.get(name) for name in _DISPLAYS):
+        return
+    if renders:
         raise ConfigError(
             "MuJoCo draws no picture here: there is no display, and neither "
             f"{' nor '.join(_OFF_SCREEN.values())} can be loaded; install libegl1 and "
             "libgl1-mesa-dri (or libosmesa6) with the system's package manager, or set video: none"
+        )
+    environ[_VARIABLE] = _DISABLED[0]  # else the engine looks for a display when it is imported
+
+
+def _check_written(written: str, *, can_load: Callable[[str], bool], renders: bool) -> None:
+    """Refuse what somebody has set, if it names no backend or one that would not work."""
+    if written in _DISABLED:
+        if renders:
+            raise ConfigError(
+                f"MuJoCo draws no picture while the variable {_VARIABLE} is '{written}': unset it, "
+                "or set video: none"
+            )
+        return
+    if written not in _BACKENDS:
+        raise ConfigError(
+            f"the variable {_VARIABLE} is '{written}': it must be one of {', '.join(_BACKENDS)}, "
+            "or not set"
+        )
+    library = _OFF_SCREEN.get(written)
+    if library is not None and sys.platform.startswith("linux") and not can_load(library):
+        raise ConfigError(
+            f"the variable {_VARIABLE} is '{written}', and {library} cannot be loaded: install it "
+            f"with the system's package manager, or unset {_VARIABLE}"
         )
 
 

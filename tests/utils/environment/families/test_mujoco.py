@@ -47,7 +47,16 @@ def test_a_backend_that_there_is_not_is_refused():
 def test_pictures_that_nothing_can_draw_are_refused_and_steps_are_not():
     with pytest.raises(ConfigError, match="install libegl1"):
         chosen({})
-    assert chosen({}, renders=False) is None
+    assert chosen({}, renders=False) == "disabled"
+    assert chosen({"MUJOCO_GL": "off"}, renders=False) == "off"
+    with pytest.raises(ConfigError, match="MUJOCO_GL is 'off': unset it, or set video: none"):
+        chosen({"MUJOCO_GL": "off"}, ANYTHING)
+
+
+@pytest.mark.parametrize("renders", [True, False])
+def test_a_backend_whose_library_is_missing_is_refused_before_it_is_imported(renders):
+    with pytest.raises(ConfigError, match=r"is 'egl', and libEGL\.so\.1 cannot be loaded"):
+        chosen({"MUJOCO_GL": "egl"}, {"libOSMesa.so.8"}, renders=renders)
 
 
 def test_notes_reach_the_log_but_for_what_is_old_in_a_model(caplog):
