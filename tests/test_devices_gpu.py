@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tests.helpers.commands import error_lines, only_run, rows, settings
+from tests.helpers.commands import only_run, rows, settings
 from tests.helpers.together import train_together
 
 pytestmark = [
@@ -29,7 +29,7 @@ CASES = {
 def test_two_gpus_train_to_the_end(config_id, tmp_path):
     words = settings(**QUIET | CASES[config_id])
     ended = train_together(2, config_id, *words, "--devices", "2", runs_dir=tmp_path)
-    assert [(f.code, error_lines(f)) for f in ended] == [(0, [])] * 2
+    assert [f.code for f in ended] == [0, 0], "\n".join(f.err for f in ended)
     run = only_run(tmp_path)
     told = rows(run)
     assert told[-1]["timesteps"] == CASES[config_id]["max_timesteps"]

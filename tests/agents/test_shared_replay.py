@@ -5,14 +5,16 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tests.helpers.commands import Command, error_lines
+from tests.helpers.commands import Command
 from tests.helpers.same_batches import CASES
 from tests.helpers.together import run_together
 
 MODULE = "tests.helpers.same_batches"
 MODULES = (MODULE, "agents.shared_replay", "agents.dreamer.dreamer_agent")
-TOLERANCE = 1e-5
-"""Of the largest number of a tensor: what the order of sums changes in four updates; seen: 3e-6."""
+TOLERANCE = 1e-4
+"""Of the largest number of a tensor: what the order of sums changes in four updates; seen: 4e-6."""
+_SMALLEST = 1e-6
+"""Numbers whose size says nothing."""
 needs_gpus = pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two CUDA devices")
 
 
@@ -29,10 +31,10 @@ def learn(case, tmp_path, *, device="cpu"):
     """Return what one process has learnt, and what each of two has."""
     one = tmp_path / "one"
     alone = Command(MODULE, case, device, str(one), modules=MODULES).wait()
-    assert (alone.code, error_lines(alone)) == (0, [])
+    assert alone.code == 0, alone.err  # which may also tell of compiling
     paths = [tmp_path / str(rank) for rank in range(2)]
     ended = run_together(2, MODULE, lambda r: (case, device, str(paths[r])), modules=MODULES)
-    assert [(f.code, error_lines(f)) for f in ended] == [(0, [])] * 2
+    assert [f.code for f in ended] == [0, 0], "\n".join(f.err for f in ended)
     return [leaves(torch.load(path, map_location="cpu")) for path in (one, *paths)]
 
 
@@ -42,7 +44,8 @@ def assert_alike(one, other, *, tolerance):
         # The share of an error in rewards is no mean, so neither is it the mean of the parts'.
         if key.startswith("/told") and "reward_error" in key:
             continue
-        bound = tolerance * max(1.0, float(value.abs().max())) if value.numel() else 0.0
+        size = float(value.abs().max()) if value.numel() else 0.0
+        bound = tolerance * max(size, _SMALLEST)
         torch.testing.assert_close(other[key], value, rtol=0.0, atol=bound, msg=key)
 
 

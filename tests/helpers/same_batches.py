@@ -68,9 +68,8 @@ CASES: dict[str, dict[str, Any]] = {
         "env_id": "Pendulum-v1",
         "learning_starts_timesteps": 0,
         "batch_size": BATCH_SIZE,
-        # Between the divergences of the two parts of the first batch, so that the bound holds of
-        # the whole and of one part alone.
-        "free_nats": 1.0,
+        # Divergences of batches, 0.306 and 0.333, lie on both sides, and those of a batch's parts.
+        "free_nats": 0.32,
         "policy_kwargs": _ACTING,
     },
     "planet": {
@@ -81,7 +80,7 @@ CASES: dict[str, dict[str, Any]] = {
         "planning_iterations": 2,
         "planning_candidates": 8,
         "planning_elites": 3,
-        "free_nats": 1.0,
+        "free_nats": 0.18,  # as above: 0.170 and 0.189
         "policy_kwargs": _WORLD_MODEL,
     },
     "tdmpc": {
