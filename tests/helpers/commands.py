@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gym_envs.compile_notice import COMPILING
 from utils.run import Run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -148,8 +149,12 @@ def csv_rows(run: Run) -> list[dict[str, str]]:
 
 
 def error_lines(finished: Finished) -> list[str]:
-    """Return the lines of an error's output, blank ones left out."""
-    return [line for line in finished.err.splitlines() if line.strip()]
+    """Return the lines of an error's output.
+
+    Blank ones are left out, and what is said of compiling, which depends on what has run before.
+    """
+    lines = finished.err.splitlines()
+    return [line for line in lines if line.strip() and not line.startswith(COMPILING)]
 
 
 def processes_left(session: int, *, seconds: float = 60.0) -> list[int]:
