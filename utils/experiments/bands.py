@@ -5,6 +5,7 @@ from __future__ import annotations
 from utils.errors import UserError
 from utils.experiments.curves import Band, build_band, choose_curve_key, read_run_curve
 from utils.experiments.methods import Comparison, Method
+from utils.experiments.records import TEST_KEY
 from utils.reports.curves import Curve
 
 
@@ -43,8 +44,9 @@ def curve_key(comparison: Comparison) -> str:
 
 
 def curve_label(key: str) -> str:
-    """Say in words what a curve shows."""
+    """Say in words what a metric is."""
     return {
+        TEST_KEY: "test return of the best policy",
         "val/roll/ep_rew_mean": "return in evaluation",
         "train/roll/ep_rew_mean": "return in training",
     }.get(key, key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,10 @@ _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "experiments",  # equal figures give equal files
 }
+_CHARACTER_INCHES = 0.06
+"""Width of a character of a legend or a tick."""
+_LEGEND_LINE_INCHES = 0.5
+_LONGEST_TICK = 30
 
 
 def draw(figure_of: Any, *, formats: Sequence[str]) -> dict[str, bytes]:
@@ -81,7 +86,7 @@ def curves_figure(panels: Mapping[str, Mapping[str, Band]], *, label: str) -> Fi
             _count_timesteps(axis)
     for axis in list(axes)[len(panels) :]:
         axis.set_visible(False)
-    _put_legend(figure, figure.axes[0], n_names=len(names))
+    _put_legend(figure, figure.axes[0])
     return figure
 
 
@@ -89,7 +94,8 @@ def scores_figure(scores: Sequence[MethodScores], *, label: str, gap_label: str)
     """Draw aggregates as points with their intervals: IQM, mean and, if known, optimality gap."""
     has_gap = all(item.gap is not None for item in scores)
     titles = ["Interquartile mean", "Mean", *(["Optimality gap"] if has_gap else [])]
-    figure = _new_figure(len(titles), 1, height=0.9 + 0.28 * len(scores), width=2.3)
+    names = [_wrap(item.name, _LONGEST_TICK) for item in scores]
+    figure = _new_figure(len(titles), 1, height=_height(names), width=2.1 + _width(names) / 3)
     axes = figure.subplots(1, len(titles), sharey=True, squeeze=False)[0]
     places = np.arange(len(scores))[::-1]
     for axis, title in zip(axes, titles, strict=True):
@@ -108,7 +114,7 @@ def scores_figure(scores: Sequence[MethodScores], *, label: str, gap_label: str)
             axis.plot([value], [place], "|", color=colour, ms=11, mew=2.2)
         _finish(axis, title=title, x=gap_label if title == "Optimality gap" else label, y="")
         axis.set_ylim(-0.6, len(scores) - 0.4)
-    axes[0].set_yticks(places, [item.name for item in scores])
+    axes[0].set_yticks(places, names)
     return figure
 
 
@@ -120,7 +126,7 @@ def profile_figure(comparison: Comparison, *, label: str) -> Figure:
         method.name: np.concatenate(comparison.strata(method)) for method in comparison.methods
     }
     values = np.concatenate(list(strata.values()))
-    margin = 0.05 * (float(np.ptp(values)) or 1.0)
+    margin = 0.05 * (float(np.ptp(values)) or max(1.0, abs(float(values[0]))))
     thresholds = np.linspace(values.min() - margin, values.max() + margin, 400)
     for index, (name, score) in enumerate(strata.items()):
         axis.plot(
@@ -128,13 +134,19 @@ def profile_figure(comparison: Comparison, *, label: str) -> Figure:
             color=COLOURS[index % len(COLOURS)], ls=_DASHES[index // len(COLOURS) % len(_DASHES)],
         )  # fmt: skip
     _finish(axis, title="Performance profile", x=f"{label}, τ", y="share of runs above τ")
-    _put_legend(figure, axis, n_names=len(strata))
+    _put_legend(figure, axis)
     return figure
 
 
 def improvement_figure(pairs: Sequence[Improvement]) -> Figure:
     """Draw how likely one method beats another, pair by pair."""
-    figure = _new_figure(1, 1, height=0.9 + 0.28 * len(pairs), width=4.6)
+    names = [
+        f"{_wrap(pair.method, _LONGEST_TICK)} > {_wrap(pair.other, _LONGEST_TICK)}"
+        if len(pair.method + pair.other) < _LONGEST_TICK
+        else f"{_wrap(pair.method, _LONGEST_TICK)}\n> {_wrap(pair.other, _LONGEST_TICK)}"
+        for pair in pairs
+    ]
+    figure = _new_figure(1, 1, height=_height(names), width=3.2 + _width(names))
     axis = figure.subplots()
     places = np.arange(len(pairs))[::-1]
     for place, pair in zip(places, pairs, strict=True):
@@ -150,7 +162,7 @@ def improvement_figure(pairs: Sequence[Improvement]) -> Figure:
             )
         axis.plot([value], [place], "|", color=COLOURS[0], ms=11, mew=2.2)
     axis.axvline(0.5, color=_INK, lw=0.8, ls=":")
-    axis.set_yticks(places, [f"{pair.method} > {pair.other}" for pair in pairs])
+    axis.set_yticks(places, names)
     _finish(axis, title="", x="probability of improvement", y="")
     axis.set_xlim(-0.02, 1.02)
     axis.set_ylim(-0.6, len(pairs) - 0.4)
@@ -162,6 +174,21 @@ def _new_figure(n_columns: int, n_rows: int, *, height: float = 0.0, width: floa
 
     w, h = width or _PANEL_INCHES[0], height or _PANEL_INCHES[1]
     return Figure(figsize=(w * n_columns, h * n_rows), layout="constrained")
+
+
+def _wrap(name: str, width: int) -> str:
+    """Break a long name, at its hyphens if it can be."""
+    return "\n".join(textwrap.wrap(name, width)) or name
+
+
+def _height(names: Sequence[str]) -> float:
+    """Return the inches of a figure with a line for each name."""
+    return 0.9 + sum(max(0.28, 0.13 * (name.count("\n") + 1)) for name in names)
+
+
+def _width(names: Sequence[str]) -> float:
+    """Return the inches that the longest line of names takes."""
+    return _CHARACTER_INCHES * max(len(line) for name in names for line in name.splitlines())
 
 
 def _with_runs(name: str, panels: Mapping[str, Mapping[str, Band]]) -> str:
@@ -194,7 +221,7 @@ def _count_timesteps(axes: Axes) -> None:
 
 
 def _finish(axes: Axes, *, title: str, x: str, y: str) -> None:
-    from matplotlib.ticker import MaxNLocator
+    from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
     axes.set_title(title, loc="left", color=_INK, fontweight="bold")
     axes.set_xlabel(x, color=_INK)
@@ -204,13 +231,26 @@ def _finish(axes: Axes, *, title: str, x: str, y: str) -> None:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.xaxis.set_major_locator(MaxNLocator(5))
+    for dimension in (axes.xaxis, axes.yaxis):
+        formatter = dimension.get_major_formatter()
+        if isinstance(formatter, ScalarFormatter):
+            formatter.set_useOffset(False)
     axes.tick_params(length=2.5, colors=_INK)
 
 
-def _put_legend(figure: Figure, axes: Axes, *, n_names: int) -> None:
-    """Write the names below the panels: inside them they would lie over curves."""
+def _put_legend(figure: Figure, axes: Axes) -> None:
+    """Write the names below the panels, in columns that fit: inside they would hide curves."""
     handles, labels = axes.get_legend_handles_labels()
-    if labels:
-        figure.legend(
-            handles, labels, loc="outside lower center", ncols=min(n_names, 3), frameon=False
-        )
+    if not labels:
+        return
+    room = figure.get_figwidth()
+    longest = int((room - _LEGEND_LINE_INCHES) / _CHARACTER_INCHES)
+    labels = [_wrap(label, longest) for label in labels]
+    n_columns = int(room / (_LEGEND_LINE_INCHES + _width(labels)))
+    figure.legend(
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=min(len(labels), max(1, n_columns), _MOST_COLUMNS),
+        frameon=False,
+    )

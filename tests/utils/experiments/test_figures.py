@@ -1,5 +1,6 @@
 """Figures are built and told what they show; the files are those of their formats."""
 
+import io
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -62,3 +63,38 @@ def test_files_are_what_their_names_say(comparison):
     root = ElementTree.fromstring(files["svg"])
     texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
     assert "a_b, τ" in texts  # text stays text, so that it can be searched and set in another font
+
+
+LONG = "20261128-211226-CartPole-v1-ppo-x5 and some more words"
+
+
+@pytest.fixture(scope="module")
+def long_names(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    for name in (LONG, f"{LONG} 2"):
+        seeds(folder, [500.0, 500.0], variant=name)
+    return compare_methods(read_records(folder), by="variant", metric="test")
+
+
+@pytest.mark.parametrize("kind", ["curves", "scores", "profile", "improvement"])
+def test_long_names_stay_within_the_picture(long_names, kind):
+    from matplotlib.image import imread
+
+    build = {
+        "curves": lambda: figures.curves_figure(
+            bands_by_task(long_names, "val/roll/ep_rew_mean"), label="return in evaluation"
+        ),
+        "scores": lambda: figures.scores_figure(
+            summarize_methods(long_names), label="test return", gap_label="gap to 475"
+        ),
+        "profile": lambda: figures.profile_figure(long_names, label="test return"),
+        "improvement": lambda: figures.improvement_figure(improvements(long_names)),
+    }[kind]
+    built = []
+    files = figures.draw(lambda: built.append(build()) or built[-1], formats=["png"])
+    picture = imread(io.BytesIO(files["png"]))[..., :3]
+    assert picture[:, :4].min() == 1.0  # white: nothing is cut off
+    assert picture[:, -4:].min() == 1.0
+    (figure,) = built
+    assert not any(axis.xaxis.get_offset_text().get_text() for axis in figure.axes)
+    assert all(axis.get_position().width > 0.25 / len(figure.axes) for axis in figure.axes)

@@ -13,14 +13,13 @@ from utils.experiments.cells import format_cell, format_result
 from utils.experiments.commands.compare import add_comparison_options, read_comparison
 from utils.experiments.commands.options import add_filters, find_records, make_parser
 from utils.experiments.filters import canonical_key, check_key
-from utils.experiments.records import TEST_KEY, Record, show_value
+from utils.experiments.records import Record, show_value
 from utils.experiments.tables import FORMATS, Table, write_table
 from utils.storage import storage_errors, write_bytes
 
 WHAT = ("runs", "scores", "curves")
 _COLUMNS = ("id", "config", "seed", "status", "timesteps", "best", "test", "last", "group", "tags")
 _COLUMNS_ON_PAPER = ("config", "seed", "status", "timesteps", "best", "test", "last")
-_METRICS = {TEST_KEY: "Test return of the best policy"}
 _EPILOG = """\
 examples:
   experiments.py export env=CartPole-v1 --format csv --out runs.csv
@@ -86,6 +85,7 @@ def _exactly(record: Record, key: str) -> str:
 
 
 def _scores(given: argparse.Namespace) -> tuple[Table, str]:
+    from utils.experiments.bands import curve_label
     from utils.experiments.comparison_text import scores_header, scores_row
     from utils.experiments.statistics import summarize_methods
 
@@ -93,10 +93,11 @@ def _scores(given: argparse.Namespace) -> tuple[Table, str]:
     rows = tuple(scores_row(item) for item in summarize_methods(comparison))
     scales = "".join(f" {task}: {scale.reason}." for task, scale in comparison.scales.items())
     way = "Student's t" if len(comparison.tasks) == 1 else "stratified bootstrap"
-    what = _METRICS.get(comparison.metric, comparison.metric)
+    what = curve_label(comparison.metric)
     caption = (
-        f"{what} on {', '.join(comparison.tasks)}. Mean with its 95 % interval by "
-        f"{way}; interquartile mean with its 95 % interval by stratified bootstrap.{scales}"
+        f"{what[0].upper()}{what[1:]} on {', '.join(comparison.tasks)}. "
+        f"Mean with its 95 % interval by {way}; interquartile mean with its 95 % interval by "
+        f"stratified bootstrap.{scales}"
     )
     return Table(scores_header(comparison), rows), caption
 

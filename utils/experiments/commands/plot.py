@@ -66,7 +66,7 @@ def _figure(given: argparse.Namespace) -> Callable[[], Any]:
     from utils.experiments.statistics import improvements, summarize_methods
 
     comparison = read_comparison(given)
-    label = "normalised score" if comparison.scales else comparison.metric
+    label = "normalised score" if comparison.scales else curve_label(comparison.metric)
     if given.kind == "curves":
         key = given.curve or curve_key(comparison)
         panels = bands_by_task(comparison, key)
