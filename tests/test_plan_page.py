@@ -76,10 +76,25 @@ def test_plans_are_shown_as_they_were_made(page):
         assert [row[3] for row in shown] == [
             "the prior" if is_proposed else "drawn" for is_proposed in proposed
         ]
+        check_scale(browser)
         check_choices(browser, told)
         check_following(browser)
         severe = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
         assert severe == []
+
+
+def check_scale(browser):
+    """What lies outside of the steps that a chart shows does not press its lines flat."""
+    before, after, domain = browser.execute_script(f"""
+      const chart = {PLAYER}.plans.charts.at(-1);
+      const before = chart.toY(0);
+      const {{ values }} = chart.lines.at(-1);
+      chart.lines.at(-1).values = Float32Array.of(...values, ...Array(20).fill(NaN), 1e6);
+      chart.draw();
+      return [before, chart.toY(0), chart.options.domain];
+    """)
+    assert domain[1] < 20
+    assert after == before
 
 
 def check_choices(browser, told):

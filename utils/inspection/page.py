@@ -155,7 +155,7 @@ class _Page:
             label="Recorded episodes: click one to watch it",
             elem_id="episodes",
             max_height=420,
-            column_widths=["11%", "19%", "23%", "17%", "30%"],
+            column_widths=["13%", "19%", "21%", "16%", "31%"],
         )
 
     def connect(self, page: gr.Blocks) -> None:

@@ -1,6 +1,6 @@
 // Line charts on a canvas with a cursor that moves without drawing the lines again.
 
-import { format, formatTick, make, rangeOf, ticks } from "./numbers.js";
+import { format, formatTick, make, rangeOf, stretch, ticks } from "./numbers.js";
 
 const PAD = { left: 46, right: 10, top: 8, bottom: 18 };
 
@@ -30,7 +30,8 @@ function indexAt(xs, position) {
  *
  * lines: [{ name, values, xs?, colour, dash?, band?, isFaint? }], xs are 0, 1, 2, ... where left
  *   out; faint lines stand behind the others and have no value in the heading.
- * options: title, hint, domain [x0, x1], range [y0, y1] (else of the values), mark (an x),
+ * options: title, hint, domain [x0, x1], range [y0, y1] (else of the values), fits() (else of all
+ *   values, not only those in the domain; lines without xs), mark (an x),
  *   marks [{ x, name }], isWhole (x are whole numbers), onPick(x), follows (the cursor is where the pointer is), height.
  */
 export class LineChart {
@@ -132,8 +133,9 @@ export class LineChart {
     g.clearRect(0, 0, width, height);
     const bands = this.lines.flatMap((line) => line.band ?? []);
     const all = [...this.lines.map((line) => line.values), ...bands];
-    const [y0, y1] = this.options.range ?? rangeOf(all);
-    const [x0, x1] = this.options.domain;
+    const { range, fits, domain } = this.options;
+    const [y0, y1] = range ?? rangeOf(fits?.() ? all.map((values) => stretch(values, domain)) : all);
+    const [x0, x1] = domain;
     const [w, h] = [width - PAD.left - PAD.right, height - PAD.top - PAD.bottom];
     this.toX = (x) => PAD.left + (x1 > x0 ? ((x - x0) / (x1 - x0)) * w : 0);
     this.toY = (y) => PAD.top + (1 - (y - y0) / (y1 - y0)) * h;
@@ -153,13 +155,14 @@ export class LineChart {
     g.fillStyle = this.inks.faint;
     g.textAlign = "right";
     g.textBaseline = "middle";
-    for (const y of ticks(y0, y1, 3)) {
+    const heights = ticks(y0, y1, 3);
+    for (const y of heights) {
       g.strokeStyle = this.inks.grid;
       g.beginPath();
       g.moveTo(PAD.left, this.toY(y));
       g.lineTo(width - PAD.right, this.toY(y));
       g.stroke();
-      g.fillText(formatTick(Math.abs(y) < 1e-12 ? 0 : y), PAD.left - 6, this.toY(y));
+      g.fillText(formatTick(Math.abs(y) < 1e-12 ? 0 : y, heights[1] - heights[0]), PAD.left - 6, this.toY(y));
     }
     g.textBaseline = "alphabetic";
     g.textAlign = "center";

@@ -223,7 +223,7 @@ export class DreamPanel extends AskingPanel {
       if (!lines.length) return;
       this.charts.push(
         new LineChart(this.grid, lines, {
-          title, domain: this.domain, mark: dream.step, marks, onPick: (x) => this.seek(x), ...options,
+          title, domain: this.domain, fits: () => memory.reach === "dream", mark: dream.step, marks, onPick: (x) => this.seek(x), ...options,
         }),
       );
     };
@@ -236,7 +236,7 @@ export class DreamPanel extends AskingPanel {
       { name: "", values: this.spread(dream.seen.divergence, 0), colour: ink.a },
     ]);
     add("Reward", this.lines("reward"));
-    add(dream.goes_on_goal < 1 ? "Goes on, times the discount" : "Goes on", dream.seen.goes_on ? this.lines("goes_on") : []);
+    add(dream.goes_on_goal < 1 ? "Goes on, times the discount" : "Goes on", dream.seen.goes_on ? this.lines("goes_on") : [], { range: [-0.05, 1.05] });
     add("Value", this.lines("value"));
     for (const [name, pair] of Object.entries(dream.missed)) {
       add(`Error of ${LOSSES[name] ?? name}, as the decoder is trained`, [

@@ -30,10 +30,11 @@ export function format(x) {
   return x.toFixed(size >= 1000 ? 1 : size >= 100 ? 2 : 3);
 }
 
-/** Write a round position of an axis. */
-export function formatTick(x) {
+/** Write a round position of an axis whose positions are a step apart, so that they differ. */
+export function formatTick(x, step) {
   if (Math.abs(x) >= 1e4) return `${String(+(x / 1000).toPrecision(6))}k`;
-  return String(+x.toPrecision(4));
+  const digits = step > 0 && x ? Math.ceil(Math.log10(Math.abs(x) / step)) + 1 : 0;
+  return String(+x.toPrecision(Math.min(15, Math.max(4, digits))));
 }
 
 /** Write a probability; one that is nearly 0 or 1 is not shown as if it were. */
@@ -42,6 +43,11 @@ export function percent(p) {
   if (p > 0 && p < 0.0005) return "<0.1 %";
   if (p < 1 && p > 0.9995) return ">99.9 %";
   return `${(100 * p).toFixed(1)} %`;
+}
+
+/** What counts from first to last of values that stand at 0, 1, 2, ... */
+export function stretch(values, [first, last]) {
+  return values.slice(Math.max(0, Math.floor(first)), Math.ceil(last) + 1);
 }
 
 /** The range of all finite values, widened a little; a flat line gets room on both sides. */

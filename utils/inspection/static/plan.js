@@ -191,7 +191,7 @@ export class PlanPanel extends AskingPanel {
     const width = this.names.length;
     const { horizon, step } = plan;
     const domain = [Math.max(0, step - BEFORE), step + Math.max(1, horizon - 1)];
-    const options = { domain, isWhole: true, mark: step, onPick: (x) => this.seek(x), height: 150 };
+    const options = { domain, fits: () => true, isWhole: true, mark: step, onPick: (x) => this.seek(x), height: 150 };
     this.names.slice(0, MOST_DIMENSIONS).forEach((name, a) => {
       const at = (part, row) => this.spread((h) => part.at(row, h * width + a), horizon);
       const around = (sign) =>

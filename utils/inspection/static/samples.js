@@ -49,7 +49,7 @@ export class SamplesPanel extends PlanPanel {
     const { sequences, horizon, step, execution } = plan;
     const ink = inks(this.root);
     const domain = [Math.max(0, step - BEFORE), step + Math.max(1, horizon - 1)];
-    const options = { domain, mark: step, onPick: (x) => this.seek(x), height: 180 };
+    const options = { domain, fits: () => true, mark: step, onPick: (x) => this.seek(x), height: 180 };
     names.slice(0, MOST_DIMENSIONS).forEach((name, a) => {
       const line = (k, first, stop) =>
         this.spread((h) => (h < first ? NaN : sequences.at(k, h * names.length + a)), stop);
