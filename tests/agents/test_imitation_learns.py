@@ -20,7 +20,12 @@ def learn(config_id: str, *overrides: str) -> ImitationAgent:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("variant", "seed", "least"),
-    [("diffusion", 0, 0.95), ("diffusion", 1, 0.95), ("diffusion_transformer", 0, 0.9)],
+    [
+        ("diffusion", 0, 0.95),
+        ("diffusion", 1, 0.95),
+        ("diffusion_transformer", 0, 0.9),
+        ("diffusion_vision", 0, 0.9),
+    ],
 )
 def test_diffusion_goes_both_ways(variant: str, seed: int, least: float) -> None:
     pytest.importorskip("diffusers")
@@ -32,17 +37,21 @@ def test_diffusion_goes_both_ways(variant: str, seed: int, least: float) -> None
 
 
 @pytest.mark.slow
-def test_the_acting_weights_of_a_short_training_do_not_yet_know_the_way() -> None:
+@pytest.mark.parametrize(
+    ("variant", "timesteps"), [("diffusion", 2560), ("diffusion_vision", 16_000)]
+)
+def test_the_acting_weights_of_a_short_training_do_not_yet_know_the_way(variant, timesteps) -> None:
     """So the threshold above is out of reach of what learns nothing."""
     pytest.importorskip("diffusers")
-    agent = learn("Obstacle-v0:diffusion", "max_timesteps=2560")
+    agent = learn(f"Obstacle-v0:{variant}", f"max_timesteps={timesteps}")
     assert agent.evaluate(n_episodes=100).mean < 0.5
     agent.close()
 
 
 @pytest.mark.slow
-def test_the_mean_of_both_ways_leads_into_the_disk() -> None:
-    agent = learn("Obstacle-v0:bc")
+@pytest.mark.parametrize("variant", ["bc", "bc_vision"])
+def test_the_mean_of_both_ways_leads_into_the_disk(variant) -> None:
+    agent = learn(f"Obstacle-v0:{variant}")
     data = agent.demonstrations
     assert float(data.returns.mean()) == 1.0
     assert agent.evaluate(n_episodes=100).mean <= 0.25
