@@ -234,9 +234,10 @@ class BaseAgent(LightningModule):
     @override
     def on_train_epoch_end(self) -> None:
         # Told to Lightning only here, between two epochs: earlier it would skip the update.
+        reason = self.stop_reason
         if self.conductor is not None:
-            self._agree_on_epoch(self.conductor)
-        if self.stop_reason is not None:
+            reason = self._agree_on_epoch(self.conductor, reason)
+        if reason is not None:  # one that comes after the others were told waits for the next epoch
             self.trainer.should_stop = True
 
     @override
@@ -249,16 +250,17 @@ class BaseAgent(LightningModule):
                 self.conductor.follow(self._sum_of_weights())
         self.on_finish()
 
-    def _agree_on_epoch(self, conductor: Conductor) -> None:
-        """Let the leader say whether training goes on."""
+    def _agree_on_epoch(self, conductor: Conductor, reason: str | None) -> str | None:
+        """Let the leader say why training ends; None where it goes on."""
         assert self.team is not None
         if self.team.is_leader:
-            conductor.begin_epoch(self.stop_reason, self._sum_of_weights())
-            return
+            conductor.begin_epoch(reason, self._sum_of_weights())
+            return reason
         self.recorder.flush()  # the leader's are written
-        reason = conductor.follow(self._sum_of_weights())
-        if reason is not None:
-            self.request_stop(reason)
+        of_leader = conductor.follow(self._sum_of_weights())
+        if of_leader is not None:
+            self.request_stop(of_leader)
+        return of_leader
 
     def _sum_of_weights(self) -> torch.Tensor:
         networks = self.networks_by_name().values()

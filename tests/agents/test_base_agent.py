@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -330,3 +331,23 @@ def test_the_reward_scale_reaches_the_learner_and_no_reported_return():
     assert row["train/roll/learner_reward_mean"] == pytest.approx(scaled)
     assert agent.source.buffer.reward.equal(0.25 * plain.source.buffer.reward)
     assert row["train/roll/ep_rew_mean"] == plain_row["train/roll/ep_rew_mean"]
+
+
+def test_a_stop_that_comes_while_the_others_are_told_waits_for_the_next_epoch():
+    agent = make_agent("Counting")
+    told = []
+
+    class Conductor:
+        def begin_epoch(self, reason, weights):
+            del weights
+            told.append(reason)
+            agent.interrupt("SIGINT")
+
+    agent.team = SimpleNamespace(is_leader=True)
+    agent.conductor = Conductor()
+    agent._trainer = SimpleNamespace(should_stop=False)
+    agent.on_train_epoch_end()
+    assert (told, agent.trainer.should_stop) == ([None], False)
+    agent.on_train_epoch_end()
+    assert (told, agent.trainer.should_stop) == ([None, "SIGINT"], True)
+    agent.close()

@@ -164,9 +164,12 @@ class Team:
         with self._talking():
             # Gloo has no bool.
             raw = tensor.view(torch.uint8) if tensor.dtype is torch.bool else tensor
-            parts = [torch.empty_like(raw) for _ in range(self.size)]
-            dist.all_gather(parts, raw)
-            return [p.view(torch.bool) for p in parts] if tensor.dtype is torch.bool else parts
+            whole = raw.new_empty((self.size, *raw.shape))
+            if raw.is_cuda:  # one operation, which can be captured
+                dist.all_gather_into_tensor(whole, raw)
+            else:
+                dist.all_gather(list(whole.unbind()), raw)
+            return list(whole.view(tensor.dtype).unbind())
 
     # -- how they end ---------------------------------------------------------------------------
 
