@@ -17,9 +17,6 @@ def main() -> int:
 
     from utils.brax_policies.training import train_with_brax
 
-    print(
-        f"{args.env}, {args.timesteps:,} timesteps; JAX compiles first, a minute or so", flush=True
-    )
     trained = train_with_brax(args, tell=lambda line: print(line, flush=True))
     print(f"trained in {trained.seconds:,.0f} s ({trained.config.trained_with})")
     print(f"run     {trained.run.path}")

@@ -38,13 +38,14 @@ def train_with_brax(args: argparse.Namespace, *, tell: Callable[[str], None]) ->
 
     Args:
         args: See `utils.brax_policies.cli`.
-        tell: Hears of every evaluation while training.
+        tell: Hears what is about to be trained, and of every evaluation.
 
     Raises:
         MissingDependencyError: Brax is not installed.
         DivergedError: A weight is no finite number. Nothing is left of the run folder.
     """
     ppo = _ppo()
+    tell(f"{args.env}, {args.timesteps:,} timesteps; JAX compiles first, a minute or so")
     config = _config(args)
     env = build_env_from_config(config, n_envs=1, vectorization="sync")
     spaces = env.single_observation_space, env.single_action_space

@@ -26,7 +26,7 @@ from utils.reproduction.store import (
 )
 from utils.reproduction.suite import LeftOut, Machine, Suite, every_config, plan_suite
 from utils.reproduction.summary import summarize, unmeasured
-from utils.reproduction.time_left import describe_seconds
+from utils.reproduction.time_left import count, describe_seconds
 from utils.run.run import Run
 from utils.storage import write_bytes
 
@@ -166,7 +166,7 @@ def _old_suite(options: argparse.Namespace, store: Path) -> StoredSuite | None:
 def _describe_plan(suite: Suite, options: argparse.Namespace, out: Path) -> str:
     flat = [job for group in suite.jobs.values() for job in group]
     waiting = [job for job in flat if find_result(job, out) is None]
-    lines = [f"{len(suite.jobs)} configs, {len(flat)} trainings"]
+    lines = [f"{count(len(suite.jobs), 'config')}, {count(len(flat), 'training')}"]
     if options.plan:
         for entry, group in suite.jobs.items():
             n_left = sum(job in waiting for job in group)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from utils.reproduction.store import StoredEntry, StoredSuite
+from utils.reproduction.time_left import count
 from utils.statistics import holm, welch_test
 from utils.text_tables import format_table
 
@@ -126,7 +127,7 @@ def describe_comparison(old: StoredSuite, new: StoredSuite, found: list[Comparis
             item.metric,
             f"{item.old:.2f} ({item.n_old})",
             f"{item.new:.2f} ({item.n_new})",
-            "-" if math.isnan(item.p_worse) else f"{item.p_worse:.3f}",
+            "-" if math.isnan(item.p_worse) else _describe_p(item.p_worse),
             item.verdict,
             "-" if item.speed is None else f"{item.speed:.2f}x",
         )
@@ -141,7 +142,7 @@ def describe_comparison(old: StoredSuite, new: StoredSuite, found: list[Comparis
         if item.verdict == "regression":
             lines.append(
                 f"REGRESSION {item.config_id}: {item.metric} {item.new:.2f}, was {item.old:.2f} "
-                f"(p = {item.p_worse:.3f} after correction)"
+                f"(p {_equals(item.p_worse)} after correction)"
             )
         elif item.verdict == "cannot tell":
             lines.append(
@@ -153,5 +154,14 @@ def describe_comparison(old: StoredSuite, new: StoredSuite, found: list[Comparis
                 "(look whether the machine was busy)"
             )
     if not any(item.verdict == "regression" for item in found):
-        lines.append(f"no regression among {len(found)} configs")
+        lines.append(f"no regression among {count(len(found), 'config')}")
     return "\n".join(lines)
+
+
+def _describe_p(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _equals(p: float) -> str:
+    text = _describe_p(p)
+    return text if text.startswith("<") else f"= {text}"

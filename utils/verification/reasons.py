@@ -91,6 +91,22 @@ def explain_tests(stored: Mapping[str, Any], again: Mapping[str, Any]) -> list[s
     ]
 
 
+def explain_demonstrations(stored: Mapping[str, Any], again: Mapping[str, Any]) -> list[str]:
+    """Say that two trainings have learnt from other demonstrations; [] for the same or none.
+
+    Args:
+        stored: Checkpoint of the run.
+        again: That of the second training.
+    """
+    then, now = (
+        source.get("demonstrations") if isinstance(source, Mapping) else None
+        for source in (stored.get("source"), again.get("source"))
+    )
+    if then == now:
+        return []
+    return ["the demonstrations are others: the dataset has changed since the training"]
+
+
 def changed_settings(
     old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = ""
 ) -> list[tuple[str, Any, Any]]:

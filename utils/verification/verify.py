@@ -22,7 +22,7 @@ from utils.verification.equality import (
     compare_states,
     count_numbers,
 )
-from utils.verification.reasons import explain, explain_tests
+from utils.verification.reasons import explain, explain_demonstrations, explain_tests
 from utils.verification.rerun import Rerun
 
 
@@ -164,6 +164,9 @@ def _judge(
     reasons = explain(
         stored.sessions, facts[-1] if facts else {}, config=config, results=stored.results
     )
+    if not is_same and stored.state is not None and again.has_checkpoint():
+        last = load_checkpoint(again.checkpoint("@last"))
+        reasons = [*explain_demonstrations(stored.state, last), *reasons]
     return Verdict(
         n_rows=watch.n_rows,
         n_stored_rows=len(stored.rows),

@@ -103,4 +103,5 @@ def test_what_is_told():
     assert "new" not in [line.split(" ")[0] for line in text.splitlines()]
     calm = describe_comparison(old, old, compare_suites(old, old))
     assert calm.endswith("no regression among 4 configs")
+    assert "(p < 0.001 after correction)" in text
     assert math.isnan(compare_suites(old, new)[2].p_worse)

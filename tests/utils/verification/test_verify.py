@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from gym_envs.obstacle.env import ObstacleEnv
 from tests.helpers.commands import ROOT, Command, only_run, small, train
-from tests.helpers.demonstrations import SMALL_UNET
+from tests.helpers.demonstrations import SMALL_UNET, write_episodes
 from tests.helpers.dreamer_runs import TINY
 from tests.helpers.sequence_agents import SHAPE
 from tests.helpers.world_models_2018 import SMALL as WORLD_MODELS
@@ -385,3 +386,21 @@ def test_a_run_of_two_processes_is_verified(tmp_path, monkeypatch):
     verdict = verify(run)
     assert verdict.is_verified, describe_verdict(run, verdict)
     assert (verdict.n_rows, verdict.weights_epoch) == (4, 4)
+
+
+def test_other_demonstrations_are_caught(tmp_path, monkeypatch):
+    pytest.importorskip("minari")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "datasets"))
+    env = ObstacleEnv()
+    spaces = env.observation_space, env.action_space
+    write_episodes("own/x-v0", *spaces, seed=1, n_episodes=10)
+    settings = {"dataset_episodes": 10, "policy_kwargs": {"hidden_dims": [8]}}
+    words = small("Obstacle-v0:bc", **IMITATED | settings, dataset="own/x-v0")
+    run = trained(tmp_path / "runs", *words)
+    assert verify(run).is_verified
+    shutil.rmtree(tmp_path / "datasets")
+    write_episodes("own/x-v0", *spaces, seed=2, n_episodes=10)
+    verdict = verify(run)
+    assert verdict.row is not None
+    (reason,) = reasons(verdict)
+    assert reason == "the demonstrations are others: the dataset has changed since the training"
