@@ -49,12 +49,12 @@ def test_the_acting_weights_of_a_short_training_do_not_yet_know_the_way(variant,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("variant", ["bc", "bc_vision"])
-def test_the_mean_of_both_ways_leads_into_the_disk(variant) -> None:
+@pytest.mark.parametrize(("variant", "most"), [("bc", 0.25), ("bc_vision", 0.5)])
+def test_the_mean_of_both_ways_leads_into_the_disk(variant, most) -> None:
     agent = learn(f"Obstacle-v0:{variant}")
     data = agent.demonstrations
     assert float(data.returns.mean()) == 1.0
-    assert agent.evaluate(n_episodes=100).mean <= 0.25
+    assert agent.evaluate(n_episodes=100).mean <= most
     agent.close()
 
 

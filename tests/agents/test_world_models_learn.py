@@ -16,7 +16,9 @@ from utils.config import load_config
         ("Pendulum-v1:planet", 1500, -900.0),  # who acts evenly has -1230
         ("Pendulum-v1:dreamer", 4000, -450.0),
         ("Pendulum-v1:dreamer_v1", 5000, -600.0),
+        ("Pendulum-v1:dreamer_v2", 5000, -600.0),
         ("CartPole-v1:dreamer_v2", 9000, 120.0),  # who acts evenly has 22
+        ("CartPole-v1:dreamer_v1", 6000, 120.0),
     ],
 )
 def test_it_learns(config_id: str, timesteps: int, least: float) -> None:
