@@ -13,6 +13,7 @@ from tests.helpers.agents import make_agent, train_epochs
 from utils.checkpoints import load_checkpoint, save_checkpoint
 from utils.config import config_from_dict
 from utils.dataloaders import Round
+from utils.distributed import Part
 from utils.errors import ConfigError, RunFailedError
 
 on_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
@@ -182,6 +183,23 @@ def test_pictures_are_shifted_while_learning_and_not_while_planning(frame_stack:
     plain = encoder(picture, n_leading=1)
     assert torch.equal(plain, encoder(picture, n_leading=1))
     assert not torch.equal(plain, encoder(picture, n_leading=1, shifts=shifts + 1))
+
+
+def test_parts_of_a_batch_draw_together_what_the_whole_draws() -> None:
+    agent = build("TDMPCPicture-v0", vectorization="sync")
+    drawn = {
+        "shifts": lambda n: agent._draw_shifts(3, n).unflatten(1, (3, n)),
+        "kept": lambda n: agent._draw_kept(3, n).unflatten(1, (3, n)),
+        "noise": lambda n: agent._draw_normal((3, n, 2)).unsqueeze(0),
+    }
+    for name, draw in drawn.items():
+        parts = []
+        for part, n in ((Part(), 4), (Part(0, 2), 2), (Part(1, 2), 2)):
+            agent.part = part
+            agent.noise_generator.manual_seed(1)
+            parts.append(draw(n))
+        whole, *halves = parts
+        assert torch.equal(torch.cat(halves, dim=2), whole), name
 
 
 # -- one update ---------------------------------------------------------------------------------

@@ -203,3 +203,22 @@ def test_rounding_never_finds_a_leaf_without_weight(is_compiled: bool, fan_out: 
         found = tree.find(mass)
     assert (tree.leaves[found] > 0).all()
     assert len(found.unique()) > 20
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_weights_of_a_part_are_divided_by_the_largest_of_the_whole_batch(is_compiled) -> None:
+    # Of places with priorities 1, 2 and 5 the first two are drawn: n P = 3/8 and 6/8, so with beta
+    # 1 weights 8/3 and 4/3. The largest of another part of the batch is 16/3.
+    index = make(is_compiled=is_compiled, alpha=1.0, n=3)
+    index.update(torch.arange(3), torch.tensor([1.0, 2.0, 5.0]))
+    told = []
+
+    def max_of_all(largest: torch.Tensor) -> torch.Tensor:
+        told.append(float(largest))
+        return torch.tensor(16.0 / 3.0)
+
+    drawn = torch.tensor([0, 1])
+    torch.testing.assert_close(index.weights(drawn, n=3, beta=1.0), torch.tensor([1.0, 0.5]))
+    index.max_of_all = max_of_all
+    torch.testing.assert_close(index.weights(drawn, n=3, beta=1.0), torch.tensor([0.5, 0.25]))
+    assert told == [pytest.approx(8.0 / 3.0)]

@@ -31,3 +31,22 @@ def test_parts_together_are_the_whole(name):
         distribution.sample(parameters, expected)
         assert torch.equal(generator.get_state(), expected.get_state())
     assert torch.equal(torch.cat(parts), whole)
+
+
+@pytest.mark.parametrize("name", ["choices", "several choices", "switches"])
+def test_rows_may_lie_behind_steps(name):
+    distribution, (logits,) = CASES[name]
+    stepped = torch.stack([logits, logits.flip(0), logits + 1.0])
+    whole = distribution.sample((stepped,), torch.Generator().manual_seed(7))
+    parts = [
+        sample_rows(
+            distribution,
+            (stepped[:, first : first + 3],),
+            torch.Generator().manual_seed(7),
+            first=first,
+            total=N,
+            dim=1,
+        )
+        for first in (0, 3)
+    ]
+    assert torch.equal(torch.cat(parts, dim=1), whole)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 import torch
 
 from utils.world_models import CategoricalLatent, GaussianLatent, balanced_divergence
@@ -81,3 +82,32 @@ def test_of_normal_distributions() -> None:
     dynamics, representation = balanced_divergence(latent, a, b, free_nats=3.0, of_mean=False)
     torch.testing.assert_close(dynamics, torch.tensor([[7.1532746]]), rtol=1e-5, atol=0)
     torch.testing.assert_close(representation, dynamics)
+
+
+def test_the_bound_of_the_mean_holds_of_all_parts_of_a_batch() -> None:
+    # Two parts of 4 and 12 choices, 0.52 and 1.57 nats: 1.05 in the mean, which is above 1.
+    parts = [(posterior(n), prior()) for n in (4, 12)]
+    whole = (4 + 12) / 2 * ONE
+
+    def bounded(free_nats: float) -> list[torch.Tensor]:
+        return [
+            balanced_divergence(
+                LATENT,
+                *part,
+                free_nats=free_nats,
+                of_mean=True,
+                mean_of_all=lambda _: torch.tensor(whole),
+            )[0]
+            for part in parts
+        ]
+
+    terms_of_parts = bounded(1.0)
+    torch.testing.assert_close(sum(terms_of_parts) / 2, torch.tensor(whole), rtol=1e-5, atol=0)
+    sum(terms_of_parts).backward()
+    assert all((pri.grad != 0).any() for _, pri in parts)
+    for post, pri in parts:
+        post.grad = pri.grad = None
+    terms_of_parts = bounded(1.1)  # now the mean is free, though the second part alone is not
+    assert [float(term.detach()) for term in terms_of_parts] == pytest.approx([1.1, 1.1])
+    sum(terms_of_parts).backward()
+    assert all(pri.grad is None or (pri.grad == 0).all() for _, pri in parts)
