@@ -1,4 +1,4 @@
-"""Train every config for a moment, with evaluation, test, film and report.
+"""Train every config that is written down for a moment, with evaluation, test, film and report.
 
 `python scripts/smoke_train_envs.py --filter "*:reinforce" --timesteps 500`
 """
@@ -41,12 +41,21 @@ def train_briefly(config_id: str, *, timesteps: int | None) -> str:
     return f"{results['timesteps']:,} timesteps, {told}"
 
 
+def place_of(config_id: str) -> object:
+    """Return where a config is written: what a family has in common is trained once."""
+    from utils.config import CONFIG_DIR
+    from utils.config.catalog import find_variant
+
+    file, variant = find_variant(config_id, config_dir=CONFIG_DIR)
+    return file.origin_of(variant).document.label, variant
+
+
 def main() -> int:
     """Train each config; 1 if any failed."""
     parser = smoke_parser("smoke_train_envs.py", "Train every config for a moment.")
     options = parser.parse_or_refuse()
     trial = partial(train_briefly, timesteps=options.timesteps)
-    return smoke(trial, options, preload=["agents.training"])
+    return smoke(trial, options, preload=["agents.training"], tells_apart=place_of)
 
 
 if __name__ == "__main__":

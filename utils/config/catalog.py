@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from utils.errors import ConfigError
 
 CONFIG_DIR = Path(__file__).resolve().parents[2] / "config" / "environments"
 BASE_BLOCK = "_base"
+_FAMILIES = "families"
+"""Folder beside that of the environments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +27,32 @@ class EnvironmentFile:
     document: YamlDocument
     base: dict[str, Any]
     variants: dict[str, dict[str, Any]]
+    family: EnvironmentFile | None = None
+    """What all environments of its family can do, where there is a file of that."""
 
     @property
     def config_ids(self) -> list[str]:
-        """The ids of its variants, in the order of the file."""
-        return [f"{self.name}:{variant}" for variant in self.variants]
+        """The ids of its own variants, in the order of the file, and of those of its family."""
+        return [f"{self.name}:{variant}" for variant in (*self.variants, *self.inherited)]
+
+    @property
+    def inherited(self) -> dict[str, dict[str, Any]]:
+        """The variants of the family that it does not have itself."""
+        of_family = {} if self.family is None else self.family.variants
+        return {name: block for name, block in of_family.items() if name not in self.variants}
+
+    def origin_of(self, variant: str) -> EnvironmentFile:
+        """Return the file that a variant stands in: this one or the family's."""
+        if variant in self.variants or self.family is None:
+            return self
+        return self.family
 
 
 def find_variant(config_id: str, *, config_dir: Path) -> tuple[EnvironmentFile, str]:
     """Find the file and the variant that a config id names.
+
+    An environment whose id begins with a family and a slash, such as `dm_control/`, has the
+    variants of the family's file too, and needs no file of its own.
 
     Args:
         config_id: `<env>:<variant>`; the environment may contain slashes. Or the path of a config
@@ -52,24 +71,49 @@ def find_variant(config_id: str, *, config_dir: Path) -> tuple[EnvironmentFile, 
         name, variant = config_id, ""
     if not name:
         raise ConfigError(f"'{config_id}' is no config id: write <env>:<variant>")
-    file = read_environment_file(_find_file(name, config_dir))
-    if variant in file.variants:
+    file = _find_file(name, config_dir)
+    variants = [*file.variants, *file.inherited]
+    if variant in variants:
         return file, variant
     known = ", ".join(file.config_ids) or "none"
     if not variant:
         raise ConfigError(f"config id '{config_id}' names no variant; there are: {known}")
-    hint = did_you_mean(variant, file.variants)
+    hint = did_you_mean(variant, variants)
     raise ConfigError(f"unknown variant '{variant}' of {file.name}{hint} (there are: {known})")
 
 
-def _find_file(name: str, config_dir: Path) -> Path:
+def _find_file(name: str, config_dir: Path) -> EnvironmentFile:
     if name.endswith(".yaml"):
-        return Path(name)
+        return read_environment_file(Path(name))
     paths = {path.stem: path for path in config_dir.glob("*.yaml")}
     stem = name.replace("/", "-")
-    if stem not in paths:
+    if stem in paths:
+        return _with_family(read_environment_file(paths[stem]), config_dir)
+    family = _find_family(name, config_dir)
+    if family is None:
         raise ConfigError(_unknown_environment(name, paths))
-    return paths[stem]
+    return _member(family, name)
+
+
+def _find_family(name: str, config_dir: Path) -> EnvironmentFile | None:
+    """Return the file of the family that an environment belongs to, None where there is none."""
+    family, slash, _ = name.partition("/")
+    paths = {path.stem: path for path in _family_paths(config_dir)} if slash else {}
+    return read_environment_file(paths[family]) if family in paths else None
+
+
+def _family_paths(config_dir: Path) -> list[Path]:
+    return sorted(config_dir.with_name(_FAMILIES).glob("*.yaml"))
+
+
+def _with_family(file: EnvironmentFile, config_dir: Path) -> EnvironmentFile:
+    return replace(file, family=_find_family(file.name, config_dir))
+
+
+def _member(family: EnvironmentFile, name: str) -> EnvironmentFile:
+    """Return the file that an environment of a family would have, had it one."""
+    base = {"env_id": name, **family.base}
+    return EnvironmentFile(name, family.document, base, variants={}, family=family)
 
 
 def read_environment_file(path: Path) -> EnvironmentFile:
@@ -109,7 +153,7 @@ def environment_files(config_dir: Path) -> Iterator[EnvironmentFile]:
     if not paths:
         raise ConfigError(f"no config files in {config_dir}")
     for path in paths:
-        yield read_environment_file(path)
+        yield _with_family(read_environment_file(path), config_dir)
 
 
 def list_configs(
@@ -135,6 +179,8 @@ def list_configs(
     """
     directory = config_dir or CONFIG_DIR
     files = list(environment_files(directory))
+    families = map(read_environment_file, _family_paths(directory))
+    files += [_member(family, f"{family.name}/*") for family in families]
     rows: list[tuple[str, str, str, str]] = []
     missing: set[str] = set()
     for file in files:
@@ -160,7 +206,7 @@ def list_configs(
 
 
 def find_config_ids(pattern: str = "", *, config_dir: Path | None = None) -> list[str]:
-    """Return the config ids that `list_configs` shows for the same pattern.
+    """Return the config ids that fit a pattern, of the environments that have a file.
 
     Raises:
         ConfigError: Nothing matches, or a file is faulty.
@@ -175,9 +221,10 @@ def find_config_ids(pattern: str = "", *, config_dir: Path | None = None) -> lis
 
 def _matching(file: EnvironmentFile, pattern: str) -> list[str]:
     """Return the variants to show: all if the environment matches, else those that do."""
+    variants = [*file.variants, *file.inherited]
     if _fits(file.name, pattern):
-        return list(file.variants)
-    return [variant for variant in file.variants if _fits(f"{file.name}:{variant}", pattern)]
+        return variants
+    return [variant for variant in variants if _fits(f"{file.name}:{variant}", pattern)]
 
 
 def _fits(name: str, pattern: str) -> bool:

@@ -75,7 +75,7 @@ class _Stack:
     @property
     def top(self) -> Place:
         """Where a fault is that no setting is to blame for."""
-        place = self.file.document.place((self.variant,))
+        place = self.file.origin_of(self.variant).document.place((self.variant,))
         return Place(place, _VARIANT, section=f"variant '{self.variant}'")
 
 
@@ -89,8 +89,9 @@ def _lay(
     directory = Path(config_dir) if config_dir is not None else CONFIG_DIR
     file, variant = find_variant(config_id, config_dir=directory)
     layers = Layers()
+    origin = file.origin_of(variant)
     _lay_block(layers, file, BASE_BLOCK, file.base, _BASE)
-    _lay_block(layers, file, variant, file.variants[variant], _VARIANT)
+    _lay_block(layers, origin, variant, origin.variants[variant], _VARIANT)
     of_sweep, problems = sweep_overrides(sweep)
     given, faults = _read_overrides(overrides)
     problems += faults

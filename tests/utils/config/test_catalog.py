@@ -127,3 +127,48 @@ def test_the_list_says_which_extras_are_missing():
     marked = [line.split()[0] for line in lines if "(needs the extra 'box2d')" in line]
     assert marked == ["LunarLander-v3", "LunarLanderContinuous-v3"]
     assert lines[-1] == "what is missing installs with  pip install 'gymnasium-solver[box2d]'"
+
+
+@pytest.fixture
+def families(tmp_path):
+    """Two games, one of which has a file, in a family with two variants."""
+    folder = tmp_path / "environments"
+    folder.mkdir()
+    write_variants(folder, "ALE/Pong-v5", base="spec: {summary: Pong}\nseed: 7\n", ppo=PPO)
+    (tmp_path / "families").mkdir()
+    block = PPO.replace("\n", "\n  ").rstrip(" ")
+    (tmp_path / "families" / "ALE.yaml").write_text(
+        "_base:\n  spec: {summary: A game}\n"
+        f"ppo:\n  {block}  gamma: 0.5\nother:\n  {block}  gamma: 0.25\n"
+    )
+    return folder
+
+
+def test_what_a_family_can_do_needs_no_file_and_gives_way_to_one(families):
+    alien = load_config("ALE/Alien-v5:ppo", config_dir=families)
+    assert (alien.env_id, alien.config_id, alien.gamma) == ("ALE/Alien-v5", "ALE/Alien-v5:ppo", 0.5)
+    assert alien.spec.summary == "A game"
+    own = load_config("ALE/Pong-v5:ppo", config_dir=families)
+    assert (own.seed, own.spec.summary, own.gamma) == (7, "Pong", 0.99)
+    inherited = load_config("ALE/Pong-v5:other", config_dir=families)
+    assert (inherited.seed, inherited.spec.summary, inherited.gamma) == (7, "Pong", 0.25)
+
+
+def test_the_lists_tell_of_families(families):
+    assert list_configs(config_dir=families).splitlines() == [
+        "environment  variants    solved at  task",
+        "ALE/Pong-v5  ppo, other          -  Pong",
+        "ALE/*        ppo, other          -  A game",
+    ]
+    assert find_config_ids(config_dir=families) == ["ALE/Pong-v5:ppo", "ALE/Pong-v5:other"]
+
+
+def test_mistakes_about_a_family_name_its_file(families):
+    with pytest.raises(ConfigError, match=r"did you mean 'other'.*: ALE/Alien-v5:ppo, ALE"):
+        load_config("ALE/Alien-v5:othr", config_dir=families)
+    with pytest.raises(ConfigError, match="unknown environment 'AIE/Pong-v5': did you mean"):
+        load_config("AIE/Pong-v5:ppo", config_dir=families)
+    path = families.with_name("families") / "ALE.yaml"
+    path.write_text(path.read_text().replace("gamma: 0.25", "gama: 0.25"))
+    with pytest.raises(ConfigError, match=r"ALE\.yaml:\d+: variant 'other': .*gama"):
+        load_config("ALE/Pong-v5:other", config_dir=families)
