@@ -110,24 +110,6 @@ class ReplayAgent(BaseAgent):
             self.shared = SharedReplay(self.team, self.share)
             self.part = Part(self.team.rank, self.team.size)
 
-    @override
-    def join_team(self, team: Team) -> None:
-        assert self.share is not None
-        assert self.conductor is not None
-        self.source.collector.join(team, self.share)
-        self.conductor.answer(_BUFFER, lambda path: self.source.save_buffer(self._own_file(path)))
-        if self.source.buffer.priorities is not None:
-            self.source.buffer.priorities.max_of_all = lambda w: team.gather_stack(w).max()
-
-    def join_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
-        """Average the gradients of all processes' parts of a batch; comes before they are used."""
-        if self.shared is not None:
-            self.shared.average_gradients(parameters)
-
-    def rows_of_all(self, values: Tensor) -> Tensor:
-        """Return the values of all parts of a batch, (W, ...), or those of the one there is."""
-        return values if self.shared is None else self.shared.team.gather_stack(values)
-
     @abstractmethod
     def build_explorer(self) -> Explorer:
         """Build what chooses actions while experience is collected."""
@@ -212,10 +194,6 @@ class ReplayAgent(BaseAgent):
     def captured(self) -> CapturedUpdates | None:
         """What replays updates as graphs of a GPU; None where that cannot be done."""
         return None if why_not_captured(self) else CapturedUpdates(self)
-
-    def shared_path(self) -> str | None:
-        """Say that several processes make an update together; None for one alone."""
-        return None if self.shared is None else f"each of {self.part.size} processes has a part"
 
     def torch_path(self, reason: str) -> str:
         """Say how torch carries out updates, `reason` being why nothing faster on the CPU does."""
@@ -329,6 +307,41 @@ class ReplayAgent(BaseAgent):
             self.stop_diverged(key, value, where=f"update {update + 1} of the epoch, ")
         self.recorder.record_many(means)
 
+    # -- several processes ------------------------------------------------------------------------
+
+    @override
+    def join_team(self, team: Team) -> None:
+        assert self.share is not None
+        assert self.conductor is not None
+        self.source.collector.join(team, self.share)
+        self.conductor.answer(_BUFFER, lambda path: self.source.save_buffer(self._own_file(path)))
+        if self.source.buffer.priorities is not None:
+            self.source.buffer.priorities.max_of_all = lambda w: team.gather_stack(w).max()
+
+    def join_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Average the gradients of all processes' parts of a batch; comes before they are used."""
+        if self.shared is not None:
+            self.shared.average_gradients(parameters)
+
+    def rows_of_all(self, values: Tensor) -> Tensor:
+        """Return the values of all parts of a batch, (W, ...), or those of the one there is."""
+        return values if self.shared is None else self.shared.team.gather_stack(values)
+
+    def shared_path(self) -> str | None:
+        """Say that several processes make an update together; None for one alone."""
+        return None if self.shared is None else f"each of {self.part.size} processes has a part"
+
+    def describe_parts(self) -> list[str]:
+        """Say what each of several processes has; nothing of one alone."""
+        if self.share is None:
+            return []
+        share, n_rows = self.share, self.source.plan.pace.batch_size
+        return [
+            f"{self.part.size} processes: each has {share.n} of {share.total} environments, the "
+            f"buffer of what they did, and {n_rows} of the {self.part.whole(n_rows)} rows of every "
+            "batch"
+        ]
+
     # -- what it says, and its saved state ------------------------------------------------------
 
     @property
@@ -357,17 +370,6 @@ class ReplayAgent(BaseAgent):
                 f"note: nothing is learnt, for the run ends at timestep {config.max_timesteps:,}"
             )
         return lines
-
-    def describe_parts(self) -> list[str]:
-        """Say what each of several processes has; nothing of one alone."""
-        if self.share is None:
-            return []
-        share, n_rows = self.share, self.source.plan.pace.batch_size
-        return [
-            f"{self.part.size} processes: each has {share.n} of {share.total} environments, the "
-            f"buffer of what they did, and {n_rows} of the {self.part.whole(n_rows)} rows of every "
-            "batch"
-        ]
 
     @override
     def learner_state(self) -> dict[str, Any]:
