@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from utils.config.option_parser import OptionParser, whole_number
+from utils.errors import ConfigError
 from utils.reproduction.store import LAST
+from utils.reproduction.tables import TABLES
 from utils.smoke.brief import DEFAULT_TIMESTEPS
 
 # Settings are tuned with small seeds; the page shows seeds that no one has looked at before.
@@ -20,6 +22,7 @@ _EXAMPLES = """examples:
   reproduce_results.py --budget 20m --jobs 2   the cheapest configs, two at a time
   reproduce_results.py --compare               all that fits this machine, beside the last results
   reproduce_results.py --filter ppo --compare old.json --no-training
+  reproduce_results.py --table atari-100k --plan      26 games of Dreamer, and what they cost
   reproduce_results.py --all --brief --seeds 1 --out /tmp/trial    does everything pass?
 exit code: 0; 1 where a comparison names a regression; 3 where a training failed"""
 
@@ -39,6 +42,11 @@ def read_options(argv: Sequence[str] | None = None) -> argparse.Namespace:
     count = whole_number(least=1)
     option = parser.add_option
     option("--filter", default="", metavar="TEXT", help="configs whose id holds this")
+    option(
+        "--table",
+        choices=tuple(TABLES),
+        help="a published table of world models in place of the page: " + ", ".join(TABLES),
+    )
     option("--all", action="store_true", help="all other configs too, not those of the page alone")
     option(
         "--seeds", type=count, metavar="N", help="seeds of a row (default 3, or what it asks for)"
@@ -101,7 +109,10 @@ def read_options(argv: Sequence[str] | None = None) -> argparse.Namespace:
         metavar="OLD.json",
         help="name what is worse than in this file (default: the last one)",
     )
-    return parser.parse_or_refuse(argv)
+    options = parser.parse_or_refuse(argv)
+    if options.table is not None and options.all:
+        raise ConfigError("--table and --all exclude each other: leave one of them out")
+    return options
 
 
 def duration(text: str) -> float:

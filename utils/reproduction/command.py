@@ -26,6 +26,7 @@ from utils.reproduction.store import (
 )
 from utils.reproduction.suite import LeftOut, Machine, Suite, every_config, plan_suite
 from utils.reproduction.summary import summarize, unmeasured
+from utils.reproduction.tables import TABLES
 from utils.reproduction.time_left import count, describe_seconds
 from utils.run.run import Run
 from utils.storage import write_bytes
@@ -74,18 +75,32 @@ def run_suite(options: argparse.Namespace) -> int:
 def _plan(options: argparse.Namespace, out: Path, store: Path, old: StoredSuite | None) -> Suite:
     import torch
 
-    entries = select_entries(options.filter, _all_entries() if options.all else ENTRIES)
+    entries = select_entries(options.filter, _candidates(options))
     jobs = {entry: make_jobs(entry, options) for entry in entries}
     suite = plan_suite(
         jobs,
         machine=Machine(has_gpu=torch.cuda.is_available()),
-        seconds=_known_seconds(store, old, _overrides(options)),
+        seconds=_table_seconds(options) | _known_seconds(store, old, _overrides(options)),
         budget_seconds=options.budget,
         is_done={job: _is_done(job, out) for group in jobs.values() for job in group},
         n_processes=options.jobs,
     )
     _check_settings(suite, options)
     return suite
+
+
+def _candidates(options: argparse.Namespace) -> Sequence[Entry]:
+    if options.table is not None:
+        return TABLES[options.table].entries
+    return _all_entries() if options.all else ENTRIES
+
+
+def _table_seconds(options: argparse.Namespace) -> dict[str, float]:
+    """Return what a training of a table takes as long as none was made here."""
+    if options.table is None or _overrides(options):
+        return {}
+    table = TABLES[options.table]
+    return {entry.config_id: table.seconds for entry in table.entries}
 
 
 def _is_done(job: Job, out: Path) -> bool:
@@ -167,6 +182,8 @@ def _describe_plan(suite: Suite, options: argparse.Namespace, out: Path) -> str:
     flat = [job for group in suite.jobs.values() for job in group]
     waiting = [job for job in flat if find_result(job, out) is None]
     lines = [f"{count(len(suite.jobs), 'config')}, {count(len(flat), 'training')}"]
+    if options.table is not None:
+        lines.insert(0, _describe_table(options))
     if options.plan:
         for entry, group in suite.jobs.items():
             n_left = sum(job in waiting for job in group)
@@ -175,6 +192,17 @@ def _describe_plan(suite: Suite, options: argparse.Namespace, out: Path) -> str:
             lines.append(f"  {entry.config_id}: {n_left} of {len(group)} to train{known}")
     lines.append(_describe_cost(suite, waiting, options))
     return "\n".join([*lines, *_describe_left_out(suite.left_out)])
+
+
+def _describe_table(options: argparse.Namespace) -> str:
+    """Say what a table is, and what all of it costs on the card that this was measured on."""
+    table = TABLES[options.table]
+    entries = select_entries(options.filter, table.entries)
+    n = sum(options.seeds or entry.n_seeds for entry in entries)
+    one, every = (describe_seconds(x) for x in (table.seconds, n * table.seconds))
+    return (
+        f"{table.summary}; on one H200 the updates of one training take {one}, of all {n} {every}"
+    )
 
 
 def _describe_left_out(left_out: Sequence[LeftOut]) -> list[str]:

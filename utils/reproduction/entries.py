@@ -45,6 +45,15 @@ SOURCES = {
         "Tianshou, `examples/mujoco`: 10 seeds; the spread is the standard deviation over seeds. "
         "MuJoCo's version 3."
     ),
+    "DreamerV3": (
+        "Hafner et al. 2025, the scores that its authors published: 5 seeds (pictures 8 to 10), "
+        "returns of the training itself near its end; the spread is the standard deviation over "
+        "seeds."
+    ),
+    "TD-MPC2": (
+        "Hansen et al. 2024, the results that its authors published: 3 seeds; the spread is the "
+        "standard deviation over seeds."
+    ),
     "UCB1": "this project's `scripts/judge_bandits.py --episodes 20000`; so is Thompson sampling.",
     "Thompson": "Thompson sampling, which knows the family and the prior of the arms.",
     "PI": (
