@@ -226,9 +226,10 @@ class Team:
         told = self.failure_of_another()
         if told is not None:
             raise told from error
+        said = next(iter(str(error).splitlines()), type(error).__name__)
         raise PeerFailedError(
             "another process of the run is gone without a word: killed, out of memory, or its "
-            "machine is lost",
+            f"machine is lost (torch says: {said})",
             exit_code=RunFailedError.exit_code,
             is_told=False,
         ) from error
