@@ -374,11 +374,11 @@ class FusedIteration:
         """Let the gradient be that of the whole minibatch of all processes."""
         assert self.team is not None
         self.team.mean_(self.gradient)
-        torch.sum(self.gradient.view(-1, BLOCK).square(), dim=1, out=self.squares)
+        self._reduce(self.gradient, n_programs=1)  # nothing but its squares is new
 
     def compute_gradient(self, m: int) -> None:
         """Compute the gradient of minibatch m of the iteration."""
-        plan, settings, layout = self.plan, self.settings, self.layout
+        plan, settings = self.plan, self.settings
         self._launch(
             gradient_kernel,
             (self.n_programs, 2),
@@ -410,14 +410,18 @@ class FusedIteration:
             num_stages=1,
             **plan.gradient_options,
         )
+        self._reduce(self.gradients, n_programs=self.n_programs)
+
+    def _reduce(self, gradients: Tensor, *, n_programs: int) -> None:
+        """Sum partial gradients of `n_programs` programs, and the squares of the sum."""
         self._launch(
             reduce_kernel,
             (self.squares.numel(),),
-            self.gradients,
+            gradients,
             self.gradient,
             self.squares,
-            self.n_programs,
-            layout.gradient_size,
+            n_programs,
+            self.layout.gradient_size,
             BLOCK,
             64,
         )
