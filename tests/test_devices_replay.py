@@ -23,6 +23,8 @@ REPLAY = {
     "test_episodes": 0,
 }
 DREAMER = REPLAY | {
+    "max_timesteps": 256,
+    "steps_per_epoch": 8,
     "sequence_length": 6,
     "train_ratio": 6,
     "imagination_horizon": 3,
@@ -92,7 +94,7 @@ def test_steps_and_updates_are_counted_as_in_one_process(name, whole, tmp_path):
     states = [last(two)["source"], last(two)["ranks"][0]["source"]]
     assert [len(s["collector"]["tracker"]["returns"]) for s in states] == [2, 2]
     # Each counts what its own environments did, and draws with dice of its own.
-    assert [s["n_added"] for s in states] == [256, 256]
+    assert [2 * s["n_added"] for s in states] == [last(two)["counters"]["timesteps"]] * 2
     assert not torch.equal(states[0]["generator"], states[1]["generator"])
     files = sorted(path.name for path in two.checkpoints_dir.glob("*.replay*"))
     assert files == ["epoch=08.replay", "epoch=08.replay1"]
