@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _LEADERS_TURN_SECONDS = 0.5
 """What befalls all processes alike is told by the leader."""
+_PATIENCE_SECONDS = 20.0
+"""How long a process may take to notice by itself, at an exchange of the CPU, that one is gone."""
 
 
 def lead(
@@ -116,7 +118,7 @@ def watching(team: Team, followers: Followers | None) -> AbstractContextManager[
 
     Exchanges of the CPU notice that a process is gone; those of GPUs wait for it for ever.
     """
-    if not torch.cuda.is_available():
+    if not exchanges_may_hang():
         return nullcontext()
 
     def find_loss() -> PeerFailedError | None:
@@ -129,7 +131,12 @@ def watching(team: Team, followers: Followers | None) -> AbstractContextManager[
             print(f"error: {loss}", file=sys.stderr, flush=True)
         os._exit(loss.exit_code)
 
-    return Watch(find_loss, end)
+    return Watch(find_loss, end, patience_seconds=_PATIENCE_SECONDS)
+
+
+def exchanges_may_hang() -> bool:
+    """Say whether some exchanges are those of GPUs."""
+    return torch.cuda.is_available()
 
 
 def ignore_signals() -> None:

@@ -169,6 +169,18 @@ def test_a_failure_of_a_rank_ends_all_with_its_message_and_code(tmp_path):
     assert (status["status"], status["reason"]) == ("failed", message)
 
 
+@pytest.mark.parametrize("failing", [0, 1])
+def test_a_process_that_hangs_is_ended_when_another_fails(tmp_path, failing):
+    config = (*small("CartPole-v1:ppo", **SHORT), "--devices", "2")
+    faults = {failing: "environment-in-rollout:2", 1 - failing: "hang-in-rollout:2"}
+    ended = train_together(2, *config, runs_dir=tmp_path, faults=faults)
+    assert [f.code for f in ended] == [3, 3]
+    message = ("" if failing == 0 else "rank 1: ") + "environment 1 of Test-v0 broke"
+    assert error_lines(ended[failing]) == [f"error: {message}"]
+    status = only_run(tmp_path).read_status()
+    assert (status["status"], status["reason"]) == ("failed", message)
+
+
 def test_a_failure_of_the_leader_is_told_once(tmp_path):
     config = (*small("CartPole-v1:ppo", **SHORT), "--devices", "2")
     failed = {0: "environment-in-rollout:2"}

@@ -170,6 +170,18 @@ def _bug_in_rollout(when: int) -> None:
     _at_call(RolloutSource, "collect", when, happen)
 
 
+def _hang_in_rollout(when: int) -> None:
+    """The main thread hangs, as in an exchange of GPUs, while the rollout of an epoch is due."""
+    import threading
+
+    from agents import together
+    from utils.dataloaders import RolloutSource
+
+    together.exchanges_may_hang = lambda: True
+    together._PATIENCE_SECONDS = 0.1
+    _at_call(RolloutSource, "collect", when, lambda *_: threading.Event().wait())
+
+
 def _same_seeds() -> None:
     """Processes that should have seeds of their own take the same."""
     from agents.ppo.ppo_agent import PPOAgent
@@ -247,6 +259,7 @@ _FAULTS: dict[str, Callable[..., None]] = {
     "environment-in-rollout": _environment_in_rollout,
     "signal-in-collection": _signal_in_collection,
     "environment-in-collection": _environment_in_collection,
+    "hang-in-rollout": _hang_in_rollout,
     "bug-in-rollout": _bug_in_rollout,
     "other-weights": _other_weights,
     "same-seeds": _same_seeds,

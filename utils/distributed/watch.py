@@ -8,8 +8,6 @@ from types import TracebackType
 
 from utils.distributed.team import PeerFailedError
 
-_PATIENCE_SECONDS = 20.0
-"""How long a process may take to notice by itself, at an exchange of the CPU."""
 _PAUSE_SECONDS = 0.5
 
 
@@ -21,7 +19,7 @@ class Watch:
         find_loss: Callable[[], PeerFailedError | None],
         end: Callable[[PeerFailedError], object],
         *,
-        patience_seconds: float = _PATIENCE_SECONDS,
+        patience_seconds: float,
     ) -> None:
         """Take what to look for and what to do.
 
