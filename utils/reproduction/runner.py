@@ -170,7 +170,7 @@ def _fill(
                 tell(f"{name}: another process trains it; its result is waited for")
             continue
         waiting.remove(job)
-        if job in awaited and find_result(job, out) is not None:
+        if find_result(job, out) is not None:
             lock.release()
             tell(f"{name}: another process has trained it")
             continue

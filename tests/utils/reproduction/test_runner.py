@@ -194,7 +194,21 @@ def test_what_another_process_trains_is_waited_for(fake, tmp_path):
     assert find_result(job, tmp_path) is not None
 
 
+def test_what_another_process_has_trained_meanwhile_is_not_trained_again(fake, tmp_path):
+    told = []
+
+    def tell(line):
+        told.append(line)
+        if line.startswith("CartPole-v1:ppo seed 1: best policy"):
+            run_as_another(JOBS[1], tmp_path)  # this one has not come to it yet
+
+    assert run_jobs(JOBS[:2], tmp_path, n_processes=1, tell=tell) == []
+    assert fake[0] == [1, 2]
+    assert told[-1] == "CartPole-v1:ppo seed 2: another process has trained it"
+
+
 def run_as_another(job, out):
+    job.folder(out).mkdir(parents=True, exist_ok=True)
     subprocess.run(job.command(out), check=True)
 
 
