@@ -6,7 +6,7 @@ import ctypes
 import logging
 import os
 import sys
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any
 
 import gymnasium as gym
@@ -72,8 +72,12 @@ def choose_backend(
         ConfigError: The variable names no backend, or pictures are asked for without any way.
     """
     written = environ.get(_VARIABLE, "").lower().strip()
+    if written in _DISABLED:
+        if renders:
+            raise _refuse_to_draw(written, environ, can_load=can_load)
+        return
     if written:
-        _check_written(written, can_load=can_load, renders=renders)
+        _check_backend(written, can_load=can_load)
         return
     if not sys.platform.startswith("linux"):
         return  # the engine's own choice works there
@@ -82,26 +86,37 @@ def choose_backend(
             environ[_VARIABLE] = backend
             return
     environ.pop(_VARIABLE, None)
-    if any(environ.get(name) for name in _DISPLAYS):
+    if _has_display(environ):
         return
     if renders:
-        raise ConfigError(
-            "MuJoCo draws no picture here: there is no display, and neither "
-            f"{' nor '.join(_OFF_SCREEN.values())} can be loaded; install libegl1 and "
-            "libgl1-mesa-dri (or libosmesa6) with the system's package manager, or set video: none"
-        )
+        raise _refuse_to_draw("", environ, can_load=can_load)
     environ[_VARIABLE] = _DISABLED[0]  # else the engine looks for a display when it is imported
 
 
-def _check_written(written: str, *, can_load: Callable[[str], bool], renders: bool) -> None:
+def _refuse_to_draw(
+    written: str, environ: Mapping[str, str], *, can_load: Callable[[str], bool]
+) -> ConfigError:
+    """Return why no picture can be drawn: nothing is there, or `MUJOCO_GL` has put it off."""
+    libraries = _OFF_SCREEN.values()
+    if written and (_has_display(environ) or any(map(can_load, libraries))):
+        return ConfigError(
+            f"MuJoCo draws no picture while the variable {_VARIABLE} is '{written}': unset it, "
+            "or set video: none"
+        )
+    # Where it is put off and nothing could draw, this process may have done so itself before.
+    return ConfigError(
+        "MuJoCo draws no picture here: there is no display, and neither "
+        f"{' nor '.join(libraries)} can be loaded; install libegl1 and "
+        "libgl1-mesa-dri (or libosmesa6) with the system's package manager, or set video: none"
+    )
+
+
+def _has_display(environ: Mapping[str, str]) -> bool:
+    return any(environ.get(name) for name in _DISPLAYS)
+
+
+def _check_backend(written: str, *, can_load: Callable[[str], bool]) -> None:
     """Refuse what somebody has set, if it names no backend or one that would not work."""
-    if written in _DISABLED:
-        if renders:
-            raise ConfigError(
-                f"MuJoCo draws no picture while the variable {_VARIABLE} is '{written}': unset it, "
-                "or set video: none"
-            )
-        return
     if written not in _BACKENDS:
         raise ConfigError(
             f"the variable {_VARIABLE} is '{written}': it must be one of {', '.join(_BACKENDS)}, "

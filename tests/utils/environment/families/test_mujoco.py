@@ -53,6 +53,14 @@ def test_pictures_that_nothing_can_draw_are_refused_and_steps_are_not():
         chosen({"MUJOCO_GL": "off"}, ANYTHING)
 
 
+def test_environments_without_pictures_do_not_hide_why_a_film_cannot_be_made():
+    environ = {}
+    for _ in range(2):  # the training environments, and those of another process
+        choose_backend(environ, can_load=lambda name: False, renders=False)
+    with pytest.raises(ConfigError, match="install libegl1"):
+        choose_backend(environ, can_load=lambda name: False, renders=True)
+
+
 @pytest.mark.parametrize("renders", [True, False])
 def test_a_backend_whose_library_is_missing_is_refused_before_it_is_imported(renders):
     with pytest.raises(ConfigError, match=r"is 'egl', and libEGL\.so\.1 cannot be loaded"):
