@@ -129,6 +129,8 @@ def watching(team: Team, followers: Followers | None) -> AbstractContextManager[
         team.before_end(loss)
         if not loss.is_told:
             print(f"error: {loss}", file=sys.stderr, flush=True)
+        if followers is not None:
+            followers.abandon()
         os._exit(loss.exit_code)
 
     return Watch(find_loss, end, patience_seconds=_PATIENCE_SECONDS)

@@ -227,11 +227,12 @@ def test_mistakes_are_told_before_anything_is_started(tmp_path):
     assert not tmp_path.exists() or not list(tmp_path.iterdir())
 
 
-def start_long(runs_dir):
+def start_long(runs_dir, *, fault=None):
     """Start a training that does not end by itself, with a process that it starts itself."""
     endless = {"max_timesteps": 10**9, "early_stop_on_eval_reward": False}
     words = small("CartPole-v1:ppo", **SHORT | endless)
-    command = Command("train", "-q", "--runs-dir", str(runs_dir), "--devices", "2", *words)
+    words = ("-q", "--runs-dir", str(runs_dir), "--devices", "2", *words)
+    command = Command("train", *words, fault=fault)
     deadline = time.monotonic() + 300.0
     while not list(runs_dir.glob("*/metrics.jsonl")):
         assert time.monotonic() < deadline
@@ -249,8 +250,9 @@ def test_ctrl_c_saves_and_leaves_no_process(tmp_path):
     assert only_run(tmp_path).read_status()["status"] == "interrupted"
 
 
-def test_a_process_that_is_killed_ends_the_run(tmp_path):
-    command = start_long(tmp_path)
+@pytest.mark.parametrize("fault", [None, "hang-in-rollout:3"])
+def test_a_process_that_is_killed_ends_the_run(tmp_path, fault):
+    command = start_long(tmp_path, fault=fault)
     children = f"/proc/{command.pid}/task/{command.pid}/children"
     with open(children) as file:
         (child,) = (int(word) for word in file.read().split())

@@ -77,6 +77,15 @@ class Followers:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        self._remove_folder()
+
+    def abandon(self) -> None:
+        """End them at once, whatever they wait for: the leader is about to end itself."""
+        for process in self._processes:
+            process.kill()
+        self._remove_folder()
+
+    def _remove_folder(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _start(self, rank: int) -> subprocess.Popen[bytes]:
