@@ -40,8 +40,8 @@ def format_setting(value: Any) -> str:
     if isinstance(value, float) and not isinstance(value, bool):
         return f"{value:g}" if float(f"{value:g}") == value else repr(value)
     if isinstance(value, Mapping) and value.keys() == _SCHEDULE:
-        start, end, first, last = (value[key] for key in ("start", "end", "from", "to"))
-        if (first, last) == (0.0, 1.0):
-            return f"lin_{start:g}" if end == 0.0 else f"{start:g} → {end:g}"
-        return f"{start:g} → {end:g} (from {first:g} to {last:g})"
+        start, end, first, last = (format_setting(value[k]) for k in ("start", "end", "from", "to"))
+        if (value["from"], value["to"]) == (0.0, 1.0):
+            return f"lin_{start}" if value["end"] == 0.0 else f"{start} → {end}"
+        return f"{start} → {end} (from {first} to {last})"
     return show_value(value)

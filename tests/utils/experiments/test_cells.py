@@ -16,6 +16,7 @@ from utils.experiments.cells import format_cell, format_setting
         (True, "true"),
         ([64, 64], "[64,64]"),
         ({"start": 0.003, "end": 0.0, "from": 0.0, "to": 1.0}, "lin_0.003"),
+        ({"start": 0.00031234567, "end": 0.0, "from": 0.0, "to": 1.0}, "lin_0.00031234567"),
         ({"start": 0.5, "end": 0.05, "from": 0.0, "to": 1.0}, "0.5 → 0.05"),
         ({"start": 1.0, "end": 0.0, "from": 0.2, "to": 1e5}, "1 → 0 (from 0.2 to 100000)"),
     ],

@@ -121,7 +121,12 @@ SLOW_RUNS = {
     "vizdoom": small("VizDoom-Basic:ppo", **SEEN),
     "retro": small("Retro/Airstriker-Genesis-v0:ppo", **SEEN),
 }
-PACKAGES = {"retro": "stable_retro", "vizdoom": "vizdoom"}
+PACKAGES = {
+    "diffusion": "diffusers",
+    "retro": "stable_retro",
+    "vizdoom": "vizdoom",
+    "world_models": "cma",
+}
 
 
 class ForkedJob:
