@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gym_envs.obstacle.env import ObstacleEnv
-from tests.helpers.commands import ROOT, Command, only_run, small, train
+from tests.helpers.commands import ROOT, Command, only_run, small
 from tests.helpers.demonstrations import SMALL_UNET, write_episodes
 from tests.helpers.dreamer_runs import TINY
 from tests.helpers.sequence_agents import SHAPE
@@ -142,7 +142,7 @@ class ForkedJob:
         self.exit_code = None
 
     def start(self):
-        self._command = Command("train", *self._words)
+        self._command = Command("train", *self._words, environment=datasets())
 
     def is_ended(self):
         if self.exit_code is None:
@@ -177,8 +177,14 @@ def verify(run, **options):
     return verify_run(run, **options)
 
 
+def datasets():
+    """Return the variable that a test may set; a fork has the others from its beginning."""
+    return {key: os.environ[key] for key in ("MINARI_DATASETS_PATH",) if key in os.environ}
+
+
 def trained(folder, *words) -> Run:
-    finished = train(*words, runs_dir=folder)
+    words = ("-q", "--runs-dir", str(folder), *words)
+    finished = Command("train", *words, environment=datasets()).wait()
     assert finished.code == 0, finished.err
     return only_run(folder)
 
