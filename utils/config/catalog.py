@@ -91,7 +91,7 @@ def _find_file(name: str, config_dir: Path) -> EnvironmentFile:
         return _with_family(read_environment_file(paths[stem]), config_dir)
     family = _find_family(name, config_dir)
     if family is None:
-        raise ConfigError(_unknown_environment(name, paths))
+        raise ConfigError(_unknown_environment(name, paths, config_dir))
     return _member(family, name)
 
 
@@ -244,7 +244,10 @@ def _row(
     return file.name, ", ".join(variants), shown, task
 
 
-def _unknown_environment(name: str, paths: Mapping[str, Path]) -> str:
+def _unknown_environment(name: str, paths: Mapping[str, Path], config_dir: Path) -> str:
+    family, dash, member = name.partition("-")
+    if dash and family in {path.stem for path in _family_paths(config_dir)}:
+        return f"unknown environment '{name}': did you mean '{family}/{member}'?"
     found = nearest(name.replace("/", "-"), paths, count=3)
     # Only these files are read, to learn where their names have a slash.
     names = [read_environment_file(paths[stem]).name for stem in found]

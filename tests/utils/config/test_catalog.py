@@ -168,6 +168,8 @@ def test_mistakes_about_a_family_name_its_file(families):
         load_config("ALE/Alien-v5:othr", config_dir=families)
     with pytest.raises(ConfigError, match="unknown environment 'AIE/Pong-v5': did you mean"):
         load_config("AIE/Pong-v5:ppo", config_dir=families)
+    with pytest.raises(ConfigError, match="'ALE-Alien-v5': did you mean 'ALE/Alien-v5'"):
+        load_config("ALE-Alien-v5:ppo", config_dir=families)
     path = families.with_name("families") / "ALE.yaml"
     path.write_text(path.read_text().replace("gamma: 0.25", "gama: 0.25"))
     with pytest.raises(ConfigError, match=r"ALE\.yaml:\d+: variant 'other': .*gama"):
