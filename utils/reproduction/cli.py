@@ -13,7 +13,8 @@ from utils.reproduction.store import LAST
 from utils.reproduction.tables import TABLES
 from utils.smoke.brief import DEFAULT_TIMESTEPS
 
-# Settings are tuned with small seeds; the page shows seeds that no one has looked at before.
+# Settings are tuned with small seeds; the page shows seeds that no one has looked at before, or a
+# remark says so.
 FIRST_SEED = 101
 PAGE = Path(__file__).resolve().parents[2] / "VIBES" / "RESULTS.md"
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}

@@ -12,7 +12,7 @@ _EXPLANATION = """\
 Each seed's value is the mean of *measure* over *episodes* greedy episodes that neither training
 nor evaluation has seen; the return is raw. Shown is the mean over the seeds with its 95 % interval
 by Student's t, where the seeds are the sample. Settings were chosen by trainings with seeds
-smaller than 101.
+smaller than 101, but where a remark below says otherwise.
 
 *Best policy*: the one that evaluated best while training; *last policy*: the one at the end;
 *worst seed*: the worst best policy; *solved at*: the threshold of the environment; *goal*: what
