@@ -30,9 +30,17 @@ ENVIRONMENT_KEYS = (
 
 
 def environment_of(config_id: str) -> list[object]:
-    """Return what the environment of a config is made of."""
-    from utils.config import load_config
+    """Return what the environment of a config is made of.
 
+    Of the variants that a family has in common every environment shows the first, and one
+    environment all.
+    """
+    from utils.config import CONFIG_DIR, load_config
+    from utils.config.catalog import find_variant
+
+    file, variant = find_variant(config_id, config_dir=CONFIG_DIR)
+    if variant in file.inherited and config_id != file.config_ids[0]:
+        return [file.origin_of(variant).name, variant]
     config = load_config(config_id)
     return [getattr(config, key) for key in ENVIRONMENT_KEYS]
 
