@@ -159,8 +159,8 @@ ENTRIES = (
         ),
         remark=(
             "`gae_lambda: 0.9` was chosen among ten settings with seeds 101 and 102 of these, on "
-            "another machine, after the ones before it had failed with seed 103; the best policies of "
-            "seeds 104 and 105, trained once afterwards, have 3,593 and 3,402."
+            "another machine, after the ones before it had failed with seed 103; the best "
+            "policies of seeds 104 and 105, trained once afterwards, have 3,593 and 3,402."
         ),
     ),
     Entry(
