@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from utils.dataloaders.sequence_source import SequenceSource
 from utils.models.fast_products import products_by_tensor_cores
 from utils.optimization import build_optimizer
 from utils.policies.world_model_policy import Belief
+from utils.rollouts.experience_collector import Step
 from utils.seeding import derive_seed
 from utils.world_models import Observed, State, balanced_divergence
 
@@ -99,7 +100,12 @@ class SequenceAgent(ReplayAgent):
             self.build_explorer(),
             self.compute_device,
             rank=self.part.rank,
+            on_step=self.step_check(),
         )
+
+    def step_check(self) -> Callable[[Step], None] | None:
+        """Return what looks at every step that is collected; None where nothing does."""
+        return None
 
     @override
     def run_round(self, due: Round) -> None:

@@ -8,7 +8,7 @@ control".
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -18,7 +18,6 @@ from typing_extensions import override
 
 from agents.replay_agent import Learned, ReplayBatch
 from agents.sequence_agent import SequenceAgent, SequencesLearned
-from agents.sequence_setup import build_sequence_source
 from agents.tdmpc.tdmpc_losses import (
     consistency_loss,
     discount_of,
@@ -30,7 +29,6 @@ from agents.tdmpc.tdmpc_losses import (
 from utils.buffers import SequenceBatch
 from utils.config import TDMPCConfig
 from utils.dataloaders import Round
-from utils.dataloaders.sequence_source import SequenceSource
 from utils.errors import ConfigError, RunFailedError
 from utils.normalization.percentile_scale import PercentileScale
 from utils.optimization import build_optimizer, clip_and_step, set_gradients
@@ -164,16 +162,8 @@ class TDMPCAgent(SequenceAgent):
         )
 
     @override
-    def build_source(self) -> SequenceSource:
-        return build_sequence_source(
-            self.config,
-            self.train_env,
-            self.policy,
-            self.build_explorer(),
-            self.compute_device,
-            rank=self.part.rank,
-            on_step=None if self.config.episodic else self._refuse_ends,
-        )
+    def step_check(self) -> Callable[[Step], None] | None:
+        return None if self.config.episodic else self._refuse_ends
 
     def _refuse_ends(self, step: Step) -> None:
         if step.terminated.any():

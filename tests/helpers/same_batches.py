@@ -16,6 +16,7 @@ from agents import build_agent
 from agents.base_agent import hyperparameters_at
 from agents.replay_agent import ReplayAgent
 from agents.together import use_own_gpu
+from tests.helpers.sequence_agents import SHAPE
 from utils.config import config_from_dict
 from utils.distributed import Part, read_ranks
 from utils.distributed.team import Team
@@ -25,15 +26,7 @@ from utils.seeding import derive_seed
 N_ENVS, N_VEC_STEPS, N_UPDATES, BATCH_SIZE = 4, 30, 4, 8
 LENGTH = 6
 """Rows of a sequence, at most."""
-_WORLD_MODEL = {
-    "deter": 16,
-    "hidden": 8,
-    "choices": 3,
-    "units": 8,
-    "encoder_layers": 1,
-    "decoder_layers": 1,
-}
-_ACTING = {**_WORLD_MODEL, "actor_layers": 1, "critic_layers": 1}
+_ACTING = {**SHAPE, "actor_layers": 1, "critic_layers": 1}
 _LATENT = {
     "size": "tiny",
     "encoder_dim": 16,
@@ -81,7 +74,7 @@ CASES: dict[str, dict[str, Any]] = {
         "planning_candidates": 8,
         "planning_elites": 3,
         "free_nats": 0.18,  # as above: 0.170 and 0.189
-        "policy_kwargs": _WORLD_MODEL,
+        "policy_kwargs": SHAPE,
     },
     "tdmpc": {
         "algo_id": "tdmpc",

@@ -115,7 +115,8 @@ class Table:
     summary: str
     entries: tuple[Entry, ...]
     seconds: float
-    """What the updates of one training take on an H200, by `scripts/benchmark_world_models.py`."""
+    """What the updates of one training take on an H200, by `scripts/benchmark_world_models.py`
+    as VIBES/PERFORMANCE.md has it."""
 
 
 def _entries(rows: str, config_id: str, source: str, timesteps: str) -> tuple[Entry, ...]:
