@@ -113,15 +113,15 @@ class PriorityIndex:
         strata = torch.arange(batch_size, dtype=torch.float64, device=self._device)
         return self.tree.find((strata + uniform) * (self.tree.total() / batch_size))
 
-    def weights(self, index: Tensor, *, n: int, beta: float) -> Tensor:
+    def weights(self, index: Tensor, *, n: int | Tensor, beta: float | Tensor) -> Tensor:
         """Return importance weights w_i = (n P(i))^-beta / max_j w_j (section 3.4).
 
         Differs: the largest weight is that of the batch, not of all that is held.
 
         Args:
             index: (B,) int64, places, or names of which the rest modulo their number is the place.
-            n: Number of places that can be drawn.
-            beta: In [0, 1]; 1 makes up for all of the bias.
+            n: Number of places that can be drawn; () int64 where a graph shall read it.
+            beta: In [0, 1]; 1 makes up for all of the bias. () float64 where a graph shall read it.
 
         Returns:
             (B,) float32 in (0, 1].
@@ -139,23 +139,24 @@ class PriorityIndex:
                 weight.numpy(),
             )
         else:
-            probability = self.tree.leaves[index % self._n_places] / self.tree.total()
-            raw = (n * probability) ** -beta
-            weight = (raw / raw.max()).float()
+            leaves = self.tree.leaves[index % self._n_places]
+            # The number of places and the sum are in all of them, and so in none of the ratios.
+            weight = ((leaves.min() / leaves) ** beta).float()
         if self.max_of_all is None:
             return weight
         least = self.tree.leaves[index % self._n_places].min() / self.tree.total()
         largest = (n * least) ** -beta
         return weight * (largest / self.max_of_all(largest)).float()
 
-    def update(self, index: Tensor, errors: Tensor, *, oldest: int = 0) -> None:
+    def update(self, index: Tensor, errors: Tensor, *, oldest: int | Tensor = 0) -> None:
         """Take in how wrong the learner was.
 
         Args:
             index: (B,) int64, see `weights`; where one is there twice the larger error counts.
             errors: (B,) of any sign. One that is not finite is passed over: the sums would never be
                 numbers again, before whoever watches the loss can say that it has diverged.
-            oldest: What is named by a smaller number is not held any more, and passed over.
+            oldest: What is named by a smaller number is not held any more, and passed over. ()
+                int64 where a graph shall read it.
         """
         assert index.shape == errors.shape, (index.shape, errors.shape)
         index, errors = index.contiguous(), errors.detach().double().contiguous()
@@ -172,11 +173,16 @@ class PriorityIndex:
             )
             return
         priority = errors.abs() + self.settings.epsilon
-        is_held = (index >= oldest) & priority.isfinite()
-        self.highest.copy_(torch.maximum(self.highest, torch.where(is_held, priority, 0.0).max()))
+        is_held = (index >= oldest) & (priority < torch.inf)
+        highest = torch.where(is_held, priority, 0.0).max()
+        torch.maximum(self.highest, highest, out=self.highest)
         # Behind the last place lies one that takes what belongs nowhere any more.
         places = torch.where(is_held, index % self._n_places, self._n_places)
         self.tree.write(places, torch.where(is_held, priority**self.settings.alpha, 0.0))
+
+    def tensors(self) -> list[Tensor]:
+        """Return all that draws and updates read and change."""
+        return [self.tree.nodes, self.highest]
 
 
 def priority_bytes(n_places: int) -> int:

@@ -43,7 +43,10 @@ class SumTree:
         self.nodes = place.allocate((sum(sizes),), torch.float64)
         self.offsets = np.array([0, *itertools.accumulate(sizes)][: len(sizes)], dtype=np.int64)
         self._levels = self.nodes.split(sizes)
-        self._children = torch.arange(fan_out, device=place.device)
+        # Ranks of children, all above 0: the earlier the higher and above those of the other, and
+        # the later the higher.
+        self._last_first = torch.arange(1, fan_out + 1, dtype=torch.int32, device=place.device)
+        self._first_first = self._last_first.flip(0) + fan_out
 
     @property
     def leaves(self) -> Tensor:
@@ -89,23 +92,22 @@ class SumTree:
         Returns:
             (B,) int64, leaves with weights above 0.
         """
-        node = torch.zeros(len(mass), dtype=torch.int64, device=mass.device)
+        node: Tensor | int = 0
         for level in reversed(self._levels):
             family = self._families(level, node)
             sums = family.cumsum(-1)
-            has_weight = family > 0
-            # Rounding may leave as much as the whole node or more, and sums that many threads add
-            # up may fall from one child to the next: what is found has weight in any case.
-            found = torch.where(has_weight & (sums > mass[:, None]), self._children, self._fan_out)
-            last = torch.where(has_weight, self._children, 0).amax(-1)
-            k = torch.minimum(found.amin(-1), last)
-            before = torch.where(k > 0, sums.gather(1, (k - 1).clamp_(min=0)[:, None])[:, 0], 0.0)
-            mass = mass - before
-            node = node * self._fan_out + k
+            # The first child whose sum is above, else the last one: rounding may leave as much as
+            # the whole node or more, and sums that many threads add up may fall from one child to
+            # the next. What is found has weight in any case.
+            rank = torch.where(sums > mass[:, None], self._first_first, self._last_first)
+            k = (rank * (family > 0)).argmax(-1, keepdim=True)
+            mass = mass - (sums - family).expand_as(rank).gather(1, k)[:, 0]
+            node = node * self._fan_out + k[:, 0]
+        assert isinstance(node, Tensor)
         return node
 
-    def _families(self, level: Tensor, node: Tensor) -> Tensor:
-        """Return the children of nodes (B,) of the level above, (B, fan-out)."""
+    def _families(self, level: Tensor, node: Tensor | int) -> Tensor:
+        """Return the children of nodes (B,) of the level above, (B, fan-out); of one (fan-out,)."""
         return level.view(-1, self._fan_out)[node]
 
 

@@ -19,7 +19,7 @@ from utils.buffers.priorities import PriorityIndex
 from utils.buffers.row_writes import RowWriter
 from utils.buffers.transition_batch import TransitionBatch
 from utils.buffers.transition_compiled import CompiledGather
-from utils.buffers.transition_gather import Geometry, gather_on_device
+from utils.buffers.transition_gather import Geometry, gather_on_device, name_on_device
 from utils.buffers.transition_kernels import name_places
 from utils.buffers.transition_layout import TransitionLayout
 
@@ -45,7 +45,7 @@ class TransitionBuffer:
     that are held, and draws from nothing but the given generator; who owns that one saves it.
 
     Attributes:
-        geometry: What a gather on a device reads there.
+        geometry: What draws and gathers on a device read there.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class TransitionBuffer:
         self._n_finals = 0
         self._n_step, self._gamma = n_step, gamma
         self.geometry = Geometry(
-            head=self._head, gamma=gamma, n_step=n_step, device=self.place.device
+            first=self._head * n_envs, gamma=gamma, n_step=n_step, device=self.place.device
         )
         self._has_begun = False
         self._has_warned = False
@@ -191,8 +191,9 @@ class TransitionBuffer:
             self._ending_writer.write((row, ended), np.where(truncated[ended], -places, places))
         if self.priorities is not None:
             self.priorities.admit(*self._row_slots(self._head))
-        self._set_head(self._head + 1)
+        self._head += 1
         self._drop_before(self._head - self._n_steps)
+        self._tell_device()
         for key, store in self.frames.items():
             store.write_newest(self._head, part_of(next_observation, key))
 
@@ -218,6 +219,7 @@ class TransitionBuffer:
                 self._ending_writer.write((row, running), -places)
             for key, store in self.frames.items():
                 store.write_newest(self._head, part_of(observation, key), environments)
+            self._tell_device()  # what was kept of the end may have taken the place of another's
             return
         for key, store in self.frames.items():
             store.write_stack(self._head, part_of(observation, key), environments)
@@ -245,10 +247,11 @@ class TransitionBuffer:
             )
         return slots + 1
 
-    def _set_head(self, head: int) -> None:
-        self._head = head
+    def _tell_device(self) -> None:
+        """Write what is held where draws and gathers on a device read it."""
         if self._compiled is None:
-            self.geometry.head.fill_(head)
+            n_envs = self.layout.n_envs
+            self.geometry.set_held(self._tail * n_envs, self._head * n_envs)
 
     def _drop_before(self, step: int) -> None:
         """Let nothing be drawn that lies before a step."""
@@ -291,29 +294,31 @@ class TransitionBuffer:
 
     def _name(self, slots: Tensor) -> Tensor:
         """Return the names of the transitions in places (B,); those may be overwritten."""
-        if self._compiled is not None:
-            name_places(slots.numpy(), self.layout.n_envs, self._n_rows, self._head)
-            return slots
-        n_envs, newest = self.layout.n_envs, self._head - 1
-        row, env = slots // n_envs, slots % n_envs
-        return (newest - (newest - row) % self._n_rows) * n_envs + env
+        if self._compiled is None:
+            return name_on_device(self, slots)
+        name_places(slots.numpy(), self.layout.n_envs, self._n_rows, self._head)
+        return slots
 
     def sample(
-        self, batch_size: int, *, generator: torch.Generator, beta: float | None = None
+        self, batch_size: int, *, generator: torch.Generator, beta: float | Tensor | None = None
     ) -> TransitionBatch:
         """Draw a batch with replacement.
+
+        On a device the prioritised draw reads everything that changes there, and so can be held by
+        a CUDA graph, as can `update_priorities`.
 
         Args:
             batch_size: Transitions in the batch (B).
             generator: Source of the randomness, on the CPU or on the device of the buffer.
-            beta: With priorities, how much of their bias the weights make up for, in [0, 1].
+            beta: With priorities, how much of their bias the weights make up for, in [0, 1]; a
+                tensor () where a graph shall read it.
         """
         assert (beta is None) == (self.priorities is None), (beta, self.layout.priorities)
         batch = self.gather(self.draw(batch_size, generator=generator))
         if self.priorities is None:
             return batch
-        weight = self.priorities.weights(batch.index, n=len(self), beta=beta)
-        return batch._replace(weight=weight)
+        n_held = len(self) if self._compiled is not None else self.geometry.n_held
+        return batch._replace(weight=self.priorities.weights(batch.index, n=n_held, beta=beta))
 
     def update_priorities(self, index: Tensor, errors: Tensor) -> None:
         """Take in how wrong the learner was; names of what is no longer held are passed over.
@@ -323,8 +328,8 @@ class TransitionBuffer:
             errors: (B,) temporal-difference errors, of any sign.
         """
         assert self.priorities is not None, "the layout has no priorities"
-        device = self.place.device
-        oldest = self._tail * self.layout.n_envs
+        device, is_compiled = self.place.device, self._compiled is not None
+        oldest = self._tail * self.layout.n_envs if is_compiled else self.geometry.oldest
         self.priorities.update(index.to(device), errors.to(device), oldest=oldest)
 
     def gather(self, index: Tensor) -> TransitionBatch:
@@ -365,8 +370,8 @@ class TransitionBuffer:
         return counters
 
     def _restore_counters(self, counters: dict[str, Any]) -> None:
-        self._set_head(counters["head"])
-        self._tail = counters["tail"]
+        self._head, self._tail = counters["head"], counters["tail"]
+        self._tell_device()
         self._n_finals = counters["n_finals"]
         if self.priorities is not None:
             self.priorities.highest.fill_(counters["highest_priority"])

@@ -40,7 +40,8 @@ def compare(buffer: TransitionBuffer, slow: SlowReplay, *, n_step: int, gamma: f
     """Compare everything that is held with what the lists say."""
     names = all_names(buffer)
     first = buffer.head - len(slow.steps[0])
-    buffer.geometry.head.fill_(buffer.head)  # as it is where compiled code is out of reach
+    # As it is where compiled code is out of reach:
+    buffer.geometry.set_held(int(names[0]), buffer.head * buffer.layout.n_envs)
     for batch in (buffer.gather(names), gather_on_device(buffer, names.to(buffer.place.device))):
         batch = to_cpu(batch)
         assert batch.index.tolist() == names.tolist()
