@@ -31,6 +31,7 @@ from agents.replay_agent import Learned, ReplayAgent, ReplayBatch
 from utils.config import DQNConfig
 from utils.dataloaders import Round
 from utils.models.captured_call import CapturedCall
+from utils.models.noisy import draw_noise
 from utils.policies import QNetwork, QNetworkSettings, build_q_network
 from utils.rollouts.epsilon_greedy import EpsilonGreedy
 from utils.rollouts.stepper import Observation
@@ -176,8 +177,8 @@ class DQNAgent(ReplayAgent):
     @override
     def learn(self, batch: ReplayBatch) -> Learned:
         if self.policy.is_noisy:
-            self.policy.draw_noise(self.noise_generator)
-            self.target.draw_noise(self.noise_generator)
+            layers = [*self.policy.noisy_layers(), *self.target.noisy_layers()]
+            draw_noise(layers, self.noise_generator)
         loss, error, q = self.losses_for_batch(batch)
         total = (loss if batch.weight is None else loss * batch.weight).mean()
         norm = self.step_optimizer("policy", total)
@@ -286,4 +287,5 @@ class DQNAgent(ReplayAgent):
 
 def _of_action(output: Tensor, action: Tensor) -> Tensor:
     """Pick the atoms (B, K) of one action of each row, out of (B, A, K)."""
-    return output[torch.arange(len(action), device=action.device), action]
+    # An index of rows and actions is as good, but its gradient sorts them on a GPU.
+    return output.gather(1, action[:, None, None].expand(-1, 1, output.shape[2]))[:, 0]

@@ -62,7 +62,9 @@ class ObservationEncoder(nn.Module):
             pairs = zip(self._keys, self.parts, strict=True)
             return torch.cat([part(observation[key]) for key, part in pairs], dim=-1)
         if self.cnn is not None:
-            return self.cnn(observation.to(torch.float32) / 255.0)
+            if observation.is_cuda:  # as the tensor cores read it, while it is small
+                observation = observation.contiguous(memory_format=torch.channels_last)
+            return self.cnn(observation / 255.0)
         match self.space:
             case gym.spaces.Discrete():
                 index = observation.to(torch.int64) - int(self.space.start)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -35,16 +36,28 @@ class NoisyLinear(nn.Module):
         self.register_buffer("noise_in", torch.zeros(input_dim), persistent=False)
         self.register_buffer("noise_out", torch.zeros(output_dim), persistent=False)
 
-    def draw_noise(self, generator: torch.Generator | None) -> None:
-        """Draw the noise that holds from now on, in place."""
-        for noise in (self.noise_in, self.noise_out):
-            noise.normal_(generator=generator)
-            noise.copy_(noise.sign() * noise.abs().sqrt())
-
     def forward(self, features: Tensor, *, is_noisy: bool) -> Tensor:
         """Map (B, input_dim) to (B, output_dim) with the noise as drawn, or by the means."""
+        plain = F.linear(features, self.weight, self.bias)
         if not is_noisy:
-            return F.linear(features, self.weight, self.bias)
+            return plain
         # f(e_out) f(e_in)^T x is computed from the right: no matrix of noise is made.
-        noise = F.linear(features * self.noise_in, self.weight_std) + self.bias_std
-        return F.linear(features, self.weight, self.bias) + noise * self.noise_out
+        noise = F.linear(features * self.noise_in, self.weight_std, self.bias_std)
+        return torch.addcmul(plain, noise, self.noise_out)
+
+
+def draw_noise(layers: Sequence[NoisyLinear], generator: torch.Generator | None) -> None:
+    """Draw the noise of layers that holds from now on, in place.
+
+    All of it is drawn at once, of which each layer takes its part: on a GPU the price is that of
+    the operations, however little they do.
+
+    Args:
+        layers: On one device.
+        generator: Of that device; torch's global one if None.
+    """
+    noises = [noise for layer in layers for noise in (layer.noise_in, layer.noise_out)]
+    sizes = [len(noise) for noise in noises]
+    drawn = torch.randn(sum(sizes), generator=generator, device=noises[0].device)
+    scaled = drawn.abs().sqrt_().copysign_(drawn)
+    torch._foreach_copy_(noises, scaled.split(sizes))

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from utils.errors import ConfigError
 from utils.models import ObservationEncoder, build_mlp, linear_head, orthogonal_
 from utils.models.mlp import ACTIVATIONS
-from utils.models.noisy import NoisyLinear
+from utils.models.noisy import NoisyLinear, draw_noise
 from utils.normalization import ObservationNormalizer, build_observation_normalizer
 from utils.policies.actor_critic import Observation, PolicyStep
 from utils.spaces import is_picture
@@ -107,10 +107,12 @@ class QNetwork(nn.Module):
         return observation if self.normalizer.is_identity else self.normalizer(observation)
 
     def draw_noise(self, generator: torch.Generator | None) -> None:
-        """Draw the noise of the weights anew, where there is any."""
-        for module in self.modules():
-            if isinstance(module, NoisyLinear):
-                module.draw_noise(generator)
+        """Draw the noise of the weights anew; there is some."""
+        draw_noise(self.noisy_layers(), generator)
+
+    def noisy_layers(self) -> list[NoisyLinear]:
+        """Return the layers with noise in their weights."""
+        return [module for module in self.modules() if isinstance(module, NoisyLinear)]
 
     def forward(self, observation: Observation, *, is_noisy: bool = False) -> Tensor:
         """Return the outputs for every action, (B, A, K): logits of K atoms, or K = 1 value.

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import torch
 
-from utils.models.noisy import NoisyLinear
+from utils.models.noisy import NoisyLinear, draw_noise
 
 
 def build(**changes) -> NoisyLinear:
@@ -36,16 +36,25 @@ def test_deviations_begin_as_the_paper_says() -> None:
 
 def test_a_draw_has_the_moments_of_a_signed_root() -> None:
     layer = build(input_dim=100_000, output_dim=1)
-    layer.draw_noise(torch.Generator().manual_seed(1))
+    draw_noise([layer], torch.Generator().manual_seed(1))
     # E f(x)^2 = E |x| = sqrt(2 / pi) = 0.798; the mean is 0.
     assert abs(float(layer.noise_in.mean())) < 0.015
     assert abs(float(layer.noise_in.square().mean()) - 0.798) < 0.01
 
 
+def test_a_draw_is_the_signed_root_of_normal_numbers_each_used_once() -> None:
+    layers = [build(input_dim=3, output_dim=2), build(input_dim=2, output_dim=4)]
+    draw_noise(layers, torch.Generator().manual_seed(3))
+    normal = torch.randn(11, generator=torch.Generator().manual_seed(3))
+    parts = [noise for layer in layers for noise in (layer.noise_in, layer.noise_out)]
+    assert [len(part) for part in parts] == [3, 2, 2, 4]
+    torch.testing.assert_close(torch.cat(parts), normal.sign() * normal.abs().sqrt())
+
+
 def test_draws_follow_their_generator_and_gradients_reach_all() -> None:
     first, second = build(), build()
     for layer in (first, second):
-        layer.draw_noise(torch.Generator().manual_seed(5))
+        draw_noise([layer], torch.Generator().manual_seed(5))
     assert torch.equal(first.noise_in, second.noise_in)
     first(torch.ones(1, 2), is_noisy=True).sum().backward()
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in first.parameters())
