@@ -34,6 +34,7 @@ from utils.normalization.percentile_scale import PercentileScale
 from utils.optimization import build_optimizer, clip_and_step, set_gradients
 from utils.optimization.averaging import move_towards_
 from utils.planning.mppi import PathIntegralSettings
+from utils.policies.fused_planning.availability import why_not as why_not_fused
 from utils.policies.latent_planning_policy import LatentPlanningPolicy
 from utils.rollouts.experience_collector import Step
 from utils.rollouts.world_model_exploration import WorldModelExplorer
@@ -374,11 +375,14 @@ class TDMPCAgent(SequenceAgent):
     @override
     def describe_learning(self) -> list[str]:
         planning = self.policy.settings
-        return [
-            *super().describe_learning(),
+        line = (
             f"plans: {planning.horizon} steps ahead, {planning.n_candidates} candidates "
-            f"{planning.n_iterations} times, discount {float(self.policy.discount):g}",
-        ]
+            f"{planning.n_iterations} times, discount {float(self.policy.discount):g}"
+        )
+        if self.compute_device.type == "cuda":
+            reason = why_not_fused(self.policy)
+            line += f", not fused because {reason}" if reason else ", by fused kernels"
+        return [*super().describe_learning(), line]
 
 
 def _rows(observation: Any, rows: slice | int) -> Any:

@@ -149,12 +149,19 @@ def plan(
         mean = torch.lerp(middle, mean, settings.momentum) if settings.momentum else middle
         if watch is not None:
             watch(Stage(worth, elites, best, values, scores, mean.squeeze(2), std.squeeze(2)))
-    action = _carry_out(elites[0], scores, std[0].squeeze(1), noise)
+    action = carry_out(elites[0], scores, std[0].squeeze(1), noise)
     return Planned(action, mean.squeeze(2), std.squeeze(2), elites, values, scores)
 
 
-def _carry_out(first: Tensor, scores: Tensor, std: Tensor, noise: PlanNoise) -> Tensor:
-    """Return one of the elites' first actions (N, E, A), and noise around it, (N, A)."""
+def carry_out(first: Tensor, scores: Tensor, std: Tensor, noise: PlanNoise) -> Tensor:
+    """Return the actions to carry out, (N, A): one of the elites' first actions, and noise.
+
+    Args:
+        first: (N, E, A) of the elites, the best one first.
+        scores: (N, E) their weights.
+        std: (N, A) deviation of the noise.
+        noise: Without `choice` the best one is taken, without `action` nothing added.
+    """
     action = first[:, 0]  # topk sorts
     if noise.choice is not None:
         # The least of exponential numbers over rates is the first event of a race: a draw by rate.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -18,9 +18,13 @@ from utils.planning.mppi import (
 )
 from utils.planning.plan import Stage, Watch
 from utils.policies.actor_critic import Observation, PolicyStep
+from utils.policies.fused_planning.availability import why_not
 from utils.policies.plan_trace import Foreseen, PlanTrace
 from utils.world_models.actions import ActionCode
 from utils.world_models.latent_dynamics import LatentDynamics
+
+if TYPE_CHECKING:
+    from utils.policies.fused_planning.planner import FusedPlanner
 
 _SEED = 0
 """Of the noise of a policy that draws nothing: the same for every action and every row."""
@@ -66,7 +70,8 @@ class LatentPlanningPolicy(nn.Module):
         assert code.is_continuous, code
         self.normalizer = ObservationNormalizer()
         self.model, self.code, self.settings = model, code, settings
-        self.n_proposals, self._critics_are = n_proposals, critics_are
+        self.n_proposals, self.takes_least = n_proposals, critics_are == "least"
+        self._fused: FusedPlanner | None = None
         self.register_buffer("discount", torch.tensor(1.0))
         self.register_buffer("min_std", torch.tensor(0.0))
         generator = torch.Generator().manual_seed(_SEED)
@@ -149,6 +154,8 @@ class LatentPlanningPolicy(nn.Module):
         """
         latent = self.model.encoder(observation, n_leading=1)
         mean = state.unflatten(1, (self.settings.horizon, -1)).transpose(0, 1)
+        if watch is None and why_not(self) is None:
+            return self._planner().plan(self, latent, mean, noise, proposed)
         return plan(
             lambda actions: self.returns_of(latent, actions),
             mean=shift(mean),
@@ -158,6 +165,13 @@ class LatentPlanningPolicy(nn.Module):
             settings=self.settings,
             watch=watch,
         )
+
+    def _planner(self) -> FusedPlanner:
+        if self._fused is None:
+            from utils.policies.fused_planning.planner import FusedPlanner  # needs Triton
+
+            self._fused = FusedPlanner()
+        return self._fused
 
     def propose(self, latent: Tensor, noise: Tensor) -> Tensor:
         """Let the prior act where its own actions lead, (H, B, P, A).
@@ -212,7 +226,7 @@ class LatentPlanningPolicy(nn.Module):
 
     def _together(self, values: Tensor) -> Tensor:
         """Return what the values of all critics, (E, ...), are together, (...)."""
-        return values.mean(dim=0) if self._critics_are == "mean" else values.min(dim=0).values
+        return values.min(dim=0).values if self.takes_least else values.mean(dim=0)
 
     def join(self, mean: Tensor, action: Tensor) -> Tensor:
         """Return what is remembered as rows (B, H A); `action` is part of it already."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-_LOG_STD_MIN, _LOG_STD_MAX = -10.0, 2.0
+LOG_STD_MIN, LOG_STD_MAX = -10.0, 2.0
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 _CLIP = 0.3
 """Of the noise of actions whose values are climbed."""
@@ -46,8 +46,8 @@ class SquashedPrior(nn.Module):
         """
         del std
         mean, raw = self.layers(latent).float().chunk(2, dim=-1)
-        half = 0.5 * (_LOG_STD_MAX - _LOG_STD_MIN)
-        log_std = _LOG_STD_MIN + half * (raw.tanh() + 1.0)
+        half = 0.5 * (LOG_STD_MAX - LOG_STD_MIN)
+        log_std = LOG_STD_MIN + half * (raw.tanh() + 1.0)
         if noise is None:
             return Proposed(mean.tanh(), log_std.new_zeros(log_std.shape[:-1]))
         logprob = -0.5 * noise.square() - log_std - _HALF_LOG_TWO_PI

@@ -63,6 +63,7 @@ class LatentDynamics(nn.Module):
         super().__init__()
         s = settings
         self.latent_dim, self.n_actions = s.latent_dim, n_actions
+        self.is_normed_mish = s.norm == "layer" and s.activation == "mish"
         kinds = {"norm": s.norm, "activation": s.activation}
         hidden, joint = [s.mlp_dim, s.mlp_dim], s.latent_dim + n_actions
         self.number = build_number_code(s.numbers)
