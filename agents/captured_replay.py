@@ -1,20 +1,19 @@
-"""Updates from a replay buffer as captured graphs: gather, loss, gradients and steps at once."""
+"""Updates from a replay buffer as captured graphs: all of an update is one launch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from utils.models.fast_products import products_by_tensor_cores
+from agents.replay_update import N_AT_ONCE, ReplayUpdate
 from utils.optimization import set_learning_rate
 from utils.optimization.capture import (
     CAPTURABLE_OPTIMIZERS,
     capturing,
-    device_learning_rate,
     move_step_counts,
     warm_up_for_capture,
 )
@@ -36,88 +35,58 @@ def why_not_captured(agent: ReplayAgent) -> str | None:
     return next((reason for reason, holds in reasons.items() if holds), None)
 
 
-class _Captured(NamedTuple):
-    graph: torch.cuda.CUDAGraph
-    keys: tuple[str, ...]
-    row: Tensor
-    """(n_keys,) what the update says."""
-    error: Tensor | None
-    """(B,) or None; see `Learned`."""
-
-
 class CapturedUpdates:
-    """Carries out the updates of a round, each by one replay.
+    """Carries out the updates of a round, each by one replay of a graph that holds all of it.
 
-    What stays outside is the draw of the indices, whose bounds grow with the buffer, and the
-    priorities. A graph is captured anew where a number that it holds, or the memory that it works
-    in, has changed. An agent whose updates are not all alike says so by `update_kind`: each kind
-    has its graph.
+    A graph is captured anew where a number that it holds, or the memory that it works in, has
+    changed. An agent whose updates are not all alike says so by `update_kind`: each kind has its
+    graph.
     """
 
     def __init__(self, agent: ReplayAgent) -> None:
         """Prepare; nothing is captured yet."""
         assert why_not_captured(agent) is None, why_not_captured(agent)
         self._agent = agent
-        device, size = agent.compute_device, agent.source.plan.pace.batch_size
-        self._index = torch.zeros(size, dtype=torch.int64, device=device)
-        self._weight = torch.ones(size, device=device) if agent.config.prioritized_replay else None
-        self._rate, self._limit = torch.zeros((2,), device=device).unbind()
-        self._graphs: dict[Hashable, _Captured] = {}
+        self._update = ReplayUpdate(agent)
+        self._graphs: dict[Hashable, torch.cuda.CUDAGraph] = {}
         self._captured_for: tuple[Hashable, ...] = ()
+        self._prepared_for: tuple[Hashable, ...] = ()
         self.n_captures = 0
 
     def make_updates(self, n_updates: int) -> None:
         """Draw batches and learn from each, as `ReplayAgent.make_updates` does."""
+        agent, update = self._agent, self._update
+        now = (agent.counters.epoch, *agent.hyperparameters.items())
+        if now != self._prepared_for:
+            self._prepare()
+            self._prepared_for = now
+        for first in range(0, n_updates, N_AT_ONCE):
+            n = min(N_AT_ONCE, n_updates - first)
+            update.load(n)
+            for _ in range(n):
+                self._graph().replay()
+                agent.count_update()
+            agent.log.add_rows(update.keys, update.said(n))
+
+    def _prepare(self) -> None:
+        """Take in what holds for an epoch; within one neither numbers nor addresses change."""
         agent = self._agent
-        rate = agent.hyperparameters["policy_lr"]
-        self._rate.fill_(rate)
-        self._limit.fill_(agent.hyperparameters.get("max_grad_norm", 0.0))
         for optimizer in agent.optimizers.values():
             move_step_counts(optimizer)
-        self._forget_outdated()
-        rows, keys = [], ()
-        for _ in self._drawn(n_updates):
-            captured = self._graph()
-            captured.graph.replay()
-            keys = captured.keys
-            rows.append(captured.row.clone())
-            if self._weight is not None:
-                assert captured.error is not None, "prioritised draws need errors"
-                agent.source.buffer.update_priorities(self._index, captured.error)
-            agent.count_update()
-        for optimizer in agent.optimizers.values():
-            set_learning_rate(optimizer, rate)  # whoever saves it shall find a number
-        if rows:
-            agent.log.add_rows(keys, torch.stack(rows))
-
-    def _drawn(self, n_updates: int) -> Iterator[None]:
-        """Put the index, and the weights, of one update after the other where graphs read them."""
-        source = self._agent.source
-        if self._weight is None:
-            for index in source.draw(n_updates):
-                self._index.copy_(index)
-                yield
-            return
-        buffer, beta = source.buffer, self._agent.hyperparameters["importance_exponent"]
-        for _ in range(n_updates):
-            self._index.copy_(source.draw()[0])
-            self._weight.copy_(buffer.priorities.weights(self._index, n=len(buffer), beta=beta))
-            yield
-
-    def _forget_outdated(self) -> None:
-        """Drop graphs of other constants or addresses; neither changes within a round."""
-        holds_for = self._key()
-        if holds_for != self._captured_for:
+            # Graphs read it from the device; whoever saves the optimiser shall find a number.
+            set_learning_rate(optimizer, agent.hyperparameters["policy_lr"])
+        self._update.set_numbers()
+        if self._key() != self._captured_for:
             self._graphs.clear()
-            self._captured_for = holds_for
 
-    def _graph(self) -> _Captured:
+    def _graph(self) -> torch.cuda.CUDAGraph:
         """Return the graph of the update that is due, captured if there is none."""
         kind = self._agent.update_kind()
-        if kind not in self._graphs:
-            self._graphs[kind] = self._capture()
+        graph = self._graphs.get(kind)
+        if graph is None:
+            graph = self._graphs[kind] = self._capture()
             self._captured_for = self._key()  # the first step makes the optimisers' tensors
-        return self._graphs[kind]
+        return graph
 
     def _key(self) -> tuple[Hashable, ...]:
         """Return what graphs depend on: constants and addresses."""
@@ -126,40 +95,31 @@ class CapturedUpdates:
         addresses = tuple(tensor.data_ptr() for tensor in learnt_tensors(agent))
         return (tuple(sorted(numbers.items())), addresses)
 
-    def _capture(self) -> _Captured:
-        agent = self._agent
-        restore = snapshot(agent)
-        with self._numbers_on_device():
-            warm_up_for_capture(self._learn, agent.compute_device)
+    def _capture(self) -> torch.cuda.CUDAGraph:
+        update, device = self._update, self._agent.compute_device
+        restore = snapshot(self._agent, tensors=update.tensors(), generators=update.generators())
+        with update.numbers_on_device(), _chosen_convolutions():
+            warm_up_for_capture(update.run, device)
             restore()
             graph = torch.cuda.CUDAGraph()
-            for generator in agent.learner_generators():
+            for generator in update.generators():
                 graph.register_generator_state(generator)
             with capturing(graph):
-                keys, row, error = self._learn()
+                update.run()
         restore()  # capturing has counted the optimisers' steps, and moved generators
         self.n_captures += 1
-        return _Captured(graph, keys, row, error)
+        return graph
 
-    def _learn(self) -> tuple[tuple[str, ...], Tensor, Tensor | None]:
-        agent = self._agent
-        batch = agent.source.buffer.gather(self._index)
-        if self._weight is not None:
-            batch = batch._replace(weight=self._weight)
-        with products_by_tensor_cores():
-            learned = agent.learn(agent.prepare(batch))
-        return tuple(learned.metrics), torch.stack(tuple(learned.metrics.values())), learned.error
 
-    @contextmanager
-    def _numbers_on_device(self) -> Iterator[None]:
-        numbers = self._agent.hyperparameters
-        with ExitStack() as stack:
-            if "max_grad_norm" in numbers:
-                stack.callback(numbers.__setitem__, "max_grad_norm", numbers["max_grad_norm"])
-                numbers["max_grad_norm"] = self._limit
-            for optimizer in self._agent.optimizers.values():
-                stack.enter_context(device_learning_rate(optimizer, self._rate))
-            yield
+@contextmanager
+def _chosen_convolutions() -> Iterator[None]:
+    """Let the first call of a convolution try which way is the fastest on this GPU."""
+    before = torch.backends.cudnn.benchmark
+    torch.backends.cudnn.benchmark = True
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.benchmark = before
 
 
 _OUTSIDE = ("policy_lr", "max_grad_norm", "importance_exponent", "epsilon", "exploration_noise")
@@ -176,10 +136,22 @@ def learnt_tensors(agent: ReplayAgent) -> list[Tensor]:
     return [*tensors, *agent.learner_tensors()]
 
 
-def snapshot(agent: ReplayAgent) -> Callable[[], None]:
-    """Copy what learning changes; returns the function that puts it back."""
-    before = [(tensor, tensor.detach().clone()) for tensor in learnt_tensors(agent)]
-    generators = [(generator, generator.get_state()) for generator in agent.learner_generators()]
+def snapshot(
+    agent: ReplayAgent,
+    *,
+    tensors: Iterable[Tensor] = (),
+    generators: Iterable[torch.Generator] | None = None,
+) -> Callable[[], None]:
+    """Copy what learning changes; returns the function that puts it back.
+
+    Args:
+        agent: Who learns.
+        tensors: What changes beside what it learns.
+        generators: What is drawn from; the agent's own if None.
+    """
+    before = [(t, t.detach().clone()) for t in (*learnt_tensors(agent), *tensors)]
+    drawn_from = agent.learner_generators() if generators is None else generators
+    states = [(generator, generator.get_state()) for generator in drawn_from]
 
     def restore() -> None:
         known = {id(tensor) for tensor, _ in before}
@@ -189,7 +161,7 @@ def snapshot(agent: ReplayAgent) -> Callable[[], None]:
             for tensor in learnt_tensors(agent):
                 if id(tensor) not in known:  # the warm-up's first step has made it
                     tensor.zero_()
-        for generator, state in generators:
+        for generator, state in states:
             generator.set_state(state)
 
     return restore

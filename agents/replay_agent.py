@@ -18,6 +18,7 @@ from agents.base_agent import BaseAgent
 from agents.captured_replay import CapturedUpdates, why_not_captured
 from agents.replay_records import UpdateLog, record_episodes
 from agents.replay_setup import build_replay_source
+from agents.replay_update import N_AT_ONCE
 from utils.buffers import TransitionBatch
 from utils.checkpoints.pointers import follow
 from utils.config import OffPolicyConfig
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 REPLAY_SUFFIX = ".replay"
 _BUFFER = "buffer"
 """Of the leader: save yours beside this checkpoint."""
-_MOST_AT_ONCE = 256
-"""Updates whose batches are picked in one call, at most: it bounds the memory they take."""
 
 
 class Learned(NamedTuple):
@@ -242,8 +241,8 @@ class ReplayAgent(BaseAgent):
         if self.config.prioritized_replay:
             yield from self._batches(n_updates)
             return
-        for first in range(0, n_updates, _MOST_AT_ONCE):
-            table = self.source.draw(min(_MOST_AT_ONCE, n_updates - first))
+        for first in range(0, n_updates, N_AT_ONCE):
+            table = self.source.draw(min(N_AT_ONCE, n_updates - first))
             yield self.source.buffer.gather(table.reshape(-1))
 
     def prepare(self, batch: TransitionBatch) -> ReplayBatch:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
 from agents.captured_replay import CapturedUpdates, why_not_captured
+from agents.replay_agent import ReplayAgent
+from agents.replay_update import N_AT_ONCE, ReplayUpdate
 from tests.helpers.agents import make_agent, train_epochs
+from tests.helpers.recorded_operations import READS_A_NUMBER, recorded
+from utils.buffers import Place
 from utils.checkpoints import load_checkpoint, save_checkpoint
 
 on_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
@@ -35,6 +41,10 @@ VARIANTS = {
     "td3": ("Pendulum-v1", {"algo_id": "td3", "policy_delay": 3, "max_grad_norm": 0.5}),
     "dqn": ("CartPole-v1", {"algo_id": "dqn"}),
     "rainbow": ("CartPole-v1", {"algo_id": "dqn"} | RAINBOW),
+    "rainbow of pictures": (
+        "Picture",
+        {"algo_id": "dqn", "env_kwargs": {"shape": [1, 36, 36]}, "frame_stack": 4} | RAINBOW,
+    ),
 }
 
 
@@ -68,7 +78,46 @@ def test_captured_updates_are_the_eager_ones(name) -> None:
 
 @pytest.mark.gpu
 @on_cuda
-@pytest.mark.parametrize("name", ["sac", "td3", "rainbow"])
+@pytest.mark.parametrize("name", VARIANTS)
+def test_the_host_waits_for_no_update(name) -> None:
+    agent = build(name, device="cuda")
+    train_epochs(agent, 3)
+    assert agent.captured is not None
+    agent.captured.make_updates(6)  # every kind is captured by now
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        agent.captured.make_updates(6)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert agent.log.flush()[1] is None
+
+
+@pytest.mark.gpu
+@on_cuda
+@pytest.mark.parametrize("name", ["sac with priorities", "rainbow", "rainbow of pictures"])
+def test_graphs_see_a_buffer_that_grows_and_goes_round(name) -> None:
+    ours, theirs = build(name, device="cuda"), build(name, device="cuda")
+    theirs.__dict__["captured"] = None
+    for agent in (ours, theirs):
+        train_epochs(agent, 3)
+        assert len(agent.source.buffer) < agent.source.buffer.capacity
+    n_captures = ours.captured.n_captures
+    for _ in range(12):
+        for agent in (ours, theirs):
+            agent.source.collector.collect(16, is_random=True, write=agent.source._write)
+            agent.make_updates(2)
+    assert ours.captured.n_captures == n_captures
+    priorities = [agent.source.buffer.priorities for agent in (ours, theirs)]
+    mine, other = ((p.tree.leaves.cpu(), p.highest.cpu()) for p in priorities)
+    torch.testing.assert_close(mine, other, rtol=2e-2, atol=1e-4)
+    for part, whole in zip(ours.policy.parameters(), theirs.policy.parameters(), strict=True):
+        torch.testing.assert_close(part, whole, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.gpu
+@on_cuda
+@pytest.mark.parametrize("name", ["sac", "td3", "rainbow", "rainbow of pictures"])
 def test_a_loaded_state_is_captured_anew_and_goes_on(name, tmp_path) -> None:
     whole, stopped, resumed = (build(name, device="cuda") for _ in range(3))
     train_epochs(whole, 6)
@@ -119,16 +168,121 @@ def test_a_schedule_is_no_constant_of_a_graph(name) -> None:
 
 def test_graphs_read_rates_and_the_bound_of_the_norm_from_memory() -> None:
     agent = build("td3")
-    updates = CapturedUpdates.__new__(CapturedUpdates)
-    updates._agent, updates._rate, updates._limit = agent, torch.tensor(0.01), torch.tensor(0.25)
-    with updates._numbers_on_device():
-        assert agent.hyperparameters["max_grad_norm"] is updates._limit
-        assert all(o.param_groups[0]["lr"] is updates._rate for o in agent.optimizers.values())
+    update = ReplayUpdate(agent)
+    update.set_numbers()
+    assert (float(update.rate), float(update.limit)) == (pytest.approx(1e-3), 0.5)
+    with update.numbers_on_device():
+        assert agent.hyperparameters["max_grad_norm"] is update.limit
+        assert all(o.param_groups[0]["lr"] is update.rate for o in agent.optimizers.values())
     assert agent.hyperparameters["max_grad_norm"] == 0.5
     without = build("sac")
-    updates._agent = without
-    with updates._numbers_on_device():
+    with ReplayUpdate(without).numbers_on_device():
         assert "max_grad_norm" not in without.hyperparameters
+
+
+@pytest.fixture
+def by_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let buffers in ordinary memory do their work by the operations of other devices."""
+    monkeypatch.setattr(Place, "is_ordinary", False)
+
+
+def build_pair(name: str) -> tuple[ReplayAgent, ReplayAgent]:
+    """Build two agents that have learnt the same for three epochs, one operation at a time."""
+    pair = build(name), build(name)
+    for agent in pair:
+        assert isinstance(agent, ReplayAgent)
+        agent.compiled = None  # type: ignore[attr-defined]
+        train_epochs(agent, 3)
+    return pair
+
+
+def run_one(agent: ReplayAgent, update: ReplayUpdate) -> None:
+    update.load(1)
+    update.run()
+    agent.count_update()
+    agent.log.add_rows(update.keys, update.said(1))
+
+
+def assert_same(ours: ReplayAgent, theirs: ReplayAgent) -> None:
+    pairs = [(ours.policy, theirs.policy)]
+    pairs += [(network, theirs.networks[key]) for key, network in ours.networks.items()]
+    for mine, other in pairs:
+        for key, value in other.state_dict().items():
+            torch.testing.assert_close(mine.state_dict()[key], value, rtol=1e-4, atol=1e-6)
+    if theirs.source.buffer.priorities is not None:
+        of_both = (agent.source.buffer.priorities.tensors() for agent in (ours, theirs))
+        for mine, other in zip(*of_both, strict=True):
+            torch.testing.assert_close(mine, other, rtol=1e-3, atol=1e-6)
+    told, _ = ours.log.flush()
+    expected, _ = theirs.log.flush()
+    assert told == pytest.approx(expected, rel=1e-3, abs=1e-5)
+
+
+@pytest.mark.usefixtures("by_tensors")
+@pytest.mark.parametrize("name", VARIANTS)
+def test_what_graphs_hold_is_the_eager_update(name) -> None:
+    ours, theirs = build_pair(name)
+    update = ReplayUpdate(ours)
+    update.set_numbers()
+    if ours.config.prioritized_replay:
+        for _ in range(6):
+            run_one(ours, update)
+    else:  # the indices of all are drawn at once
+        update.load(6)
+        for _ in range(6):
+            update.run()
+            ours.count_update()
+        ours.log.add_rows(update.keys, update.said(6))
+    theirs.make_updates_one_by_one(6)
+    assert_same(ours, theirs)
+
+
+@pytest.mark.usefixtures("by_tensors")
+@pytest.mark.parametrize("name", ["sac", "sac with priorities", "rainbow", "rainbow of pictures"])
+def test_a_graph_reads_all_that_changes_from_tensors(name) -> None:
+    """What was recorded while the buffer was small goes on once it has been filled twice over."""
+    ours, theirs = build_pair(name)
+    update = ReplayUpdate(ours)
+    update.set_numbers()
+    update.load(1)
+    with recorded() as operations:
+        update.run()
+    ours.log.add_rows(update.keys, update.said(1))
+    theirs.make_updates_one_by_one(1)
+    assert not set(operations.names()) & set(READS_A_NUMBER)
+    assert len(ours.source.buffer) < ours.source.buffer.capacity
+    for epoch in range(20):
+        for agent in (ours, theirs):
+            agent.source.collector.collect(8, is_random=True, write=agent.source._write)
+            if "importance_exponent" in agent.hyperparameters:
+                agent.hyperparameters["importance_exponent"] = 0.4 + 0.03 * epoch
+        update.set_numbers()
+        update.load(1)
+        operations.replay()
+        ours.log.add_rows(update.keys, update.said(1))
+        theirs.make_updates_one_by_one(1)
+    assert ours.source.buffer.n_added > 2 * ours.source.buffer.capacity
+    assert_same(ours, theirs)
+
+
+@pytest.mark.usefixtures("by_tensors")
+def test_more_updates_than_are_made_ready_for_at_once_are_all_made() -> None:
+    agent = build("dqn")
+    agent.compiled = None
+    train_epochs(agent, 3)
+    captured = CapturedUpdates.__new__(CapturedUpdates)
+    captured._agent, captured._update = agent, ReplayUpdate(agent)
+    captured._prepared_for, captured._captured_for = (), ()
+    captured._graphs = {None: SimpleNamespace(replay=captured._update.run)}
+    captured._key = lambda: ()
+    captured.make_updates(N_AT_ONCE + 3)
+    assert agent.log.n_updates == N_AT_ONCE + 3
+    other = build("dqn")
+    other.compiled = None
+    train_epochs(other, 3)
+    other.make_updates_one_by_one(N_AT_ONCE)
+    other.make_updates_one_by_one(3)
+    assert_same(agent, other)
 
 
 def test_what_keeps_updates_from_being_captured_is_named() -> None:

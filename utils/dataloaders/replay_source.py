@@ -68,7 +68,7 @@ class ReplaySource:
         size = self.plan.pace.batch_size
         return self.buffer.draw(n_batches * size, generator=self.generator).view(n_batches, size)
 
-    def sample(self, *, beta: float | None = None) -> TransitionBatch:
+    def sample(self, *, beta: float | Tensor | None = None) -> TransitionBatch:
         """Draw a batch; `beta` is the power of the importance weights of a prioritised buffer."""
         size = self.plan.pace.batch_size
         return self.buffer.sample(size, generator=self.generator, beta=beta)

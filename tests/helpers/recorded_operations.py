@@ -1,0 +1,57 @@
+"""Operations recorded once and carried out again with the same memory, as a graph of a GPU does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+READS_A_NUMBER = ("_local_scalar_dense", "nonzero", "is_nonzero", "equal")
+"""Operations for which the host would wait."""
+
+
+class RecordedOperations(TorchDispatchMode):
+    """Notes every operation; `replay` does them again.
+
+    What was a number of the host when it was recorded is one for ever; what is read from tensors is
+    read anew. Results go where they went the first time.
+    """
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        super().__init__()
+        self._calls: list[tuple[Any, Any, Any, Any]] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        self._calls.append((func, args, kwargs or {}, result))
+        return result
+
+    def names(self) -> list[str]:
+        """Return what was done, in order."""
+        return [func.overloadpacket.__name__ for func, *_ in self._calls]
+
+    def replay(self) -> None:
+        """Do all of it again."""
+        with torch.no_grad():
+            for func, args, kwargs, before in self._calls:
+                returns = func._schema.returns
+                is_view = any(r.alias_info and not r.alias_info.is_write for r in returns)
+                if is_view:
+                    continue
+                now = func(*args, **kwargs)
+                if not any(r.alias_info for r in returns):
+                    for old, new in zip(tree_leaves(before), tree_leaves(now), strict=True):
+                        if isinstance(old, torch.Tensor):
+                            old.copy_(new)
+
+
+@contextmanager
+def recorded() -> Iterator[RecordedOperations]:
+    """Record what is done in here."""
+    with RecordedOperations() as operations:
+        yield operations
