@@ -77,7 +77,7 @@ def test_the_target_is_copied_in_offline_phases_too() -> None:
 def test_updates_in_pieces_are_those_in_one(monkeypatch) -> None:
     whole, pieces = make(), make()
     for agent, most in ((whole, 100), (pieces, 3)):
-        monkeypatch.setattr("agents.replay_agent._MOST_AT_ONCE", most)
+        monkeypatch.setattr("agents.replay_agent.N_AT_ONCE", most)
         begin(agent)
         agent.source.collect(next(iter(agent.source.plan.rounds())))
         agent.make_updates(8)
