@@ -46,7 +46,11 @@ def build_trainer(
 
 def _processes(ranks: Ranks | None) -> dict[str, Any]:
     if ranks is None:
-        return {"devices": 1}
+        from lightning.pytorch.plugins.environments import LightningEnvironment
+
+        # Named, for Lightning would take over, or refuse, whatever job a launcher's variables
+        # tell of: sbatch sets them for a process that is not part of a step, too.
+        return {"devices": 1, "plugins": [LightningEnvironment()]}
     from utils.distributed.lightning_strategy import TeamEnvironment, TeamStrategy
 
     return {

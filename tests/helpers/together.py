@@ -23,7 +23,12 @@ MODULES = (
 
 
 def start_together(
-    n: int, *arguments: str, runs_dir: Path, store: Path, faults: Mapping[int, str] | None = None
+    n: int,
+    *arguments: str,
+    runs_dir: Path,
+    store: Path,
+    faults: Mapping[int, str] | None = None,
+    n_machines: int = 1,
 ) -> list[Command]:
     """Start `train.py -q` as n processes; the leader alone gets the arguments.
 
@@ -33,6 +38,7 @@ def start_together(
         runs_dir: Where the run goes.
         store: Folder of the file through which they meet; empty.
         faults: What befalls a process, by its rank.
+        n_machines: Machines that they take themselves to be on, with as many on each.
     """
     faults = faults or {}
     commands = []
@@ -42,7 +48,7 @@ def start_together(
             Command(
                 "train",
                 *words,
-                environment=variables_of(rank, n, store=store),
+                environment=variables_of(rank, n, store=store, n_machines=n_machines),
                 fault=faults.get(rank),
                 modules=MODULES,
             )
@@ -50,14 +56,15 @@ def start_together(
     return commands
 
 
-def variables_of(rank: int, n: int, *, store: Path) -> dict[str, str]:
+def variables_of(rank: int, n: int, *, store: Path, n_machines: int = 1) -> dict[str, str]:
     """Return what tells a process that it is one of n that meet in the folder `store`."""
+    n_local = n // n_machines
     return {
         STORE_FILE: str(store / "store"),
         "RANK": str(rank),
-        "LOCAL_RANK": str(rank),
+        "LOCAL_RANK": str(rank % n_local),
         "WORLD_SIZE": str(n),
-        "LOCAL_WORLD_SIZE": str(n),
+        "LOCAL_WORLD_SIZE": str(n_local),
     }
 
 
@@ -89,12 +96,18 @@ def run_together(
 
 
 def train_together(
-    n: int, *arguments: str, runs_dir: Path, faults: Mapping[int, str] | None = None
+    n: int,
+    *arguments: str,
+    runs_dir: Path,
+    faults: Mapping[int, str] | None = None,
+    n_machines: int = 1,
 ) -> list[Finished]:
     """Run `train.py -q` as n processes to their ends, by rank."""
     store = Path(tempfile.mkdtemp(prefix="together-"))
     try:
-        commands = start_together(n, *arguments, runs_dir=runs_dir, store=store, faults=faults)
+        commands = start_together(
+            n, *arguments, runs_dir=runs_dir, store=store, faults=faults, n_machines=n_machines
+        )
         return [command.wait() for command in commands]
     finally:
         shutil.rmtree(store)

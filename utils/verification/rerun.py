@@ -26,7 +26,13 @@ class Rerun:
     """One process that trains a run again."""
 
     def __init__(
-        self, run: Run, folder: Path, *, save_every: int, facts: Mapping[str, Any]
+        self,
+        run: Run,
+        folder: Path,
+        *,
+        save_every: int,
+        facts: Mapping[str, Any],
+        n_processes: int = 1,
     ) -> None:
         """Prepare it; nothing runs yet.
 
@@ -35,9 +41,12 @@ class Rerun:
             folder: Gets the new run and what the process prints.
             save_every: Epochs between two checkpoints, so that the wanted one is made.
             facts: What was recorded of the process that trained the run first.
+            n_processes: How many trained it together, which do so again on this machine.
         """
         changes = {
             **_SILENT,
+            "devices": str(n_processes),
+            "num_nodes": "1",
             "checkpoint_freq_epochs": str(save_every),
             "keep_checkpoints": str(_KEPT_CHECKPOINTS),
         }

@@ -94,7 +94,8 @@ def verify_run(
         UserError: The run cannot be verified, or its config cannot be read.
         RunFailedError: The second training failed.
     """
-    config = load_config_json(run.config_path).to_dict()
+    loaded = load_config_json(run.config_path)
+    config = loaded.to_dict()
     stored = _read_stored(run, until)
     facts = stored.sessions[0] if stored.sessions else {}
     device = stored.sessions[-1].get("device", "cpu") if stored.sessions else "cpu"
@@ -102,7 +103,9 @@ def verify_run(
         tolerance = 0.0 if device == "cpu" else GPU_TOLERANCE
     with _place(folder) as place:
         save_every = stored.epoch or max(1, len(stored.rows))
-        rerun = Rerun(run, place, save_every=save_every, facts=facts)
+        rerun = Rerun(
+            run, place, save_every=save_every, facts=facts, n_processes=loaded.n_processes
+        )
         watch = _Watch(stored, tolerance=tolerance, tell=tell)
         tell(0, len(stored.rows))
         rerun.follow(watch.take)
@@ -161,6 +164,11 @@ def _judge(
         tests, n_tests = _compare_tests(stored.results, results, tolerance=tolerance)
         of_tests = explain_tests(stored.results, results)
     facts = again.read_environment_facts()
+    if config["num_nodes"] > 1:
+        of_tests.append(
+            f"it was trained on {config['num_nodes']} machines, and again by as many processes on "
+            "this one"
+        )
     reasons = explain(
         stored.sessions, facts[-1] if facts else {}, config=config, results=stored.results
     )

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from gym_envs.obstacle.env import ObstacleEnv
-from tests.helpers.commands import ROOT, Command, only_run, small
+from tests.helpers.commands import ROOT, Command, error_lines, only_run, small
 from tests.helpers.demonstrations import SMALL_UNET, write_episodes
 from tests.helpers.dreamer_runs import TINY
 from tests.helpers.sequence_agents import SHAPE
+from tests.helpers.together import train_together
 from tests.helpers.world_models_2018 import SMALL as WORLD_MODELS
 from utils.checkpoints import load_checkpoint, save_checkpoint
 from utils.errors import RunFailedError, UserError
@@ -388,15 +389,57 @@ def test_what_is_trained_again_may_be_kept(run, tmp_path, capsys):
     assert Path(again / "checkpoints").is_dir()
 
 
+SHARED = {
+    "ppo": small(max_timesteps=512),
+    "dqn": small("CartPole-v1:dqn", **REPLAYED, target_update_timesteps=64),
+    "sac": small("Pendulum-v1:sac", **REPLAYED),
+    "dreamer": small("CartPole-v1:dreamer", **{**REPLAYED, **SEQUENCES}),
+}
+
+
 @pytest.mark.slow
-def test_a_run_of_two_processes_is_verified(tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", SHARED)
+def test_a_run_of_two_processes_is_verified(tmp_path, monkeypatch, name):
     monkeypatch.undo()  # the processes of a run start each other; they are no forks
-    words = [*small(max_timesteps=512), "--devices", "2", "-q", "--runs-dir", str(tmp_path)]
+    words = [*SHARED[name], "--devices", "2", "-q", "--runs-dir", str(tmp_path)]
     subprocess.run([sys.executable, str(ROOT / "train.py"), *words], check=True, cwd=ROOT)
     run = only_run(tmp_path)
     verdict = verify(run)
     assert verdict.is_verified, describe_verdict(run, verdict)
-    assert (verdict.n_rows, verdict.weights_epoch) == (4, 4)
+    assert verdict.n_rows == verdict.weights_epoch == verdict.n_stored_rows > 1
+
+
+@pytest.mark.slow
+def test_a_run_of_two_machines_is_verified_by_processes_of_this_one(tmp_path, monkeypatch):
+    words = [*small(max_timesteps=512), "--num-nodes", "2"]
+    ended = train_together(2, *words, runs_dir=tmp_path, n_machines=2)
+    assert [(f.code, error_lines(f)) for f in ended] == [(0, []), (0, [])]
+    run = only_run(tmp_path)
+    monkeypatch.undo()
+    verdict = verify(run)
+    assert verdict.is_verified, describe_verdict(run, verdict)
+    assert verdict.n_rows == verdict.weights_epoch == 4
+    assert "it was trained on 2 machines, and again by as many processes on this one" in (
+        verdict.reasons
+    )
+
+
+def test_as_many_processes_train_again_as_before(tmp_path, run, monkeypatch):
+    commands = []
+
+    class Refused(Exception):
+        pass
+
+    def refuse(command, **_):
+        commands.append(command)
+        raise Refused
+
+    monkeypatch.setattr("utils.verification.rerun.Job", refuse)
+    change_config(run, devices=2, num_nodes=2)
+    with pytest.raises(Refused):
+        verify(run)
+    (command,) = commands
+    assert {"devices=4", "num_nodes=1"} <= set(command)
 
 
 def test_other_demonstrations_are_caught(tmp_path, monkeypatch):
