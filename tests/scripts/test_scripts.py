@@ -33,6 +33,7 @@ def test_there_are_the_scripts_that_the_makefile_names():
             "setup_wandb_dashboard.py",
             "sweep.py",
             "benchmark_training.py",
+            "benchmark_replay_rounds.py",
             "benchmark_replay_training.py",
             "export_policy.py",
             "benchmark_gpu_training.py",
