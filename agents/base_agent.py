@@ -248,6 +248,7 @@ class BaseAgent(LightningModule):
                 self.conductor.leave()
             else:
                 self.conductor.follow(self._sum_of_weights())
+            self.team.is_over = True
         self.on_finish()
 
     def _agree_on_epoch(self, conductor: Conductor, reason: str | None) -> str | None:

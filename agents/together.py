@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from utils.distributed.launcher import describe_end
 from utils.distributed.ranks import Ranks
 from utils.distributed.team import PeerFailedError, Team
 from utils.distributed.watch import Watch
@@ -51,13 +52,16 @@ def lead(
     """
     own = ranks if followers is None else followers.leader
     assert own is not None
+    is_done = False
     try:
         team = Team(own, store_file=None if followers is None else followers.store)
         try:
             use_own_gpu(own)
             team.share(plan)
             with watching(team, followers):
-                return work(plan, team)
+                code = work(plan, team)
+            is_done = True
+            return code
         except PeerFailedError as error:
             if error.is_told:
                 return error.exit_code
@@ -74,10 +78,15 @@ def lead(
     finally:
         if followers is not None:
             followers.close()
+            for line in followers.late_failures() if is_done else []:
+                print(f"note: {line}, after its part was done", file=sys.stderr)
 
 
 def follow(ranks: Ranks) -> int:
     """Train as a process that is not the leader: nothing is written, nothing said but a failure.
+
+    What fails once its part is done takes nothing from the run, which the leader tests and writes
+    by itself: it is told in one line, and the process has ended well for whoever launched it.
 
     Returns:
         The exit code.
@@ -87,14 +96,28 @@ def follow(ranks: Ranks) -> int:
         team = Team(ranks)
     except PeerFailedError as error:
         return error.exit_code
+    code = _take_part(team)
     try:
-        use_own_gpu(ranks)
+        team.close()
+    except RuntimeError as error:
+        if not team.is_over:
+            raise
+        _note_late_failure(team, str(error))
+    return code
+
+
+def _take_part(team: Team) -> int:
+    """Do a follower's part, and tell whoever has to know what goes wrong in it."""
+    try:
+        use_own_gpu(team.ranks)
         plan = team.share()
         with watching(team, None):
             _train(plan, team)
     except PeerFailedError as error:
-        return error.exit_code
+        return 0 if team.is_over else error.exit_code
     except UserError as error:
+        if team.is_over:
+            return _note_late_failure(team, str(error))
         time.sleep(_LEADERS_TURN_SECONDS)
         message = _with_rank(str(error), team)
         if team.tell_failure(message, exit_code=error.exit_code):
@@ -102,14 +125,21 @@ def follow(ranks: Ranks) -> int:
                 print(f"error: {line}", file=sys.stderr)
         return error.exit_code
     except Exception as error:  # noqa: BLE001 - the end of a process: whoever is first tells all
+        if team.is_over:
+            return _note_late_failure(team, f"{type(error).__name__}: {error}")
         if team.failure_of_another() is None:
             text = f"rank {team.rank}: {type(error).__name__}: {error}"
             if team.tell_failure(text, exit_code=1):
                 traceback.print_exc()
                 print(f"error: {text}", file=sys.stderr)
         return 1
-    finally:
-        team.close()
+    return 0
+
+
+def _note_late_failure(team: Team, text: str) -> int:
+    """Tell what went wrong after this process had done its part; returns its exit code."""
+    line = " ".join(text.split())
+    print(f"note: rank {team.rank} failed after its part was done: {line}", file=sys.stderr)
     return 0
 
 
@@ -122,6 +152,8 @@ def watching(team: Team, followers: Followers | None) -> AbstractContextManager[
         return nullcontext()
 
     def find_loss() -> PeerFailedError | None:
+        if team.is_over:
+            return None
         told = team.told_failure()
         return _as_system_says(followers) if told is None else told
 
@@ -172,6 +204,7 @@ def _train(plan: TrainingPlan, team: Team) -> None:
         if agent.end_reason is None:
             callbacks = [HyperparameterScheduler()]
             build_trainer(device=config.device, callbacks=callbacks, ranks=team.ranks).fit(agent)
+        team.is_over = True
     finally:
         agent.close()
 
@@ -187,13 +220,5 @@ def _as_system_says(followers: Followers | None) -> PeerFailedError | None:
     if ended is None:
         return None
     rank, code = ended
-    if code < 0:
-        name = signal.Signals(-code).name
-        return PeerFailedError(
-            f"the process of rank {rank} was ended by {name}", exit_code=128 - code, is_told=False
-        )
-    return PeerFailedError(
-        f"the process of rank {rank} has failed with exit code {code}",
-        exit_code=code,
-        is_told=False,
-    )
+    exit_code = 128 - code if code < 0 else code
+    return PeerFailedError(describe_end(rank, code), exit_code=exit_code, is_told=False)

@@ -244,6 +244,8 @@ class _Session:
             self._fit()
         else:  # the last process was lost in its final test
             self.agent.stop_reason = self.agent.end_reason
+            if self.agent.team is not None:
+                self.agent.team.is_over = True
             self._tell_result()
         return self._end()
 

@@ -199,6 +199,27 @@ def test_a_bug_in_a_rank_leaves_its_traceback(tmp_path):
     assert "ZeroDivisionError" in only_run(tmp_path).read_status()["reason"]
 
 
+def test_a_rank_that_fails_when_its_part_is_done_takes_nothing_from_the_run(tmp_path):
+    config = (*small("CartPole-v1:ppo", **SHORT), "--devices", "2")
+    bug = {1: "bug-in-closing"}
+    leader, other = train_together(2, *config, runs_dir=tmp_path, faults=bug)
+    assert (leader.code, error_lines(leader)) == (0, [])
+    assert other.code == 0  # a launcher would end the leader in the middle of its final test
+    assert error_lines(other) == [
+        "note: rank 1 failed after its part was done: ZeroDivisionError: a mistake of the program"
+    ]
+    assert only_run(tmp_path).read_status()["status"] == "completed"
+
+
+def test_a_rank_that_is_gone_when_its_part_is_done_takes_nothing_from_the_run(tmp_path):
+    config = (*small("CartPole-v1:ppo", **SHORT), "--devices", "2")
+    gone = {1: f"gone-in-closing:{signal.SIGTERM.value}"}
+    leader, other = train_together(2, *config, runs_dir=tmp_path, faults=gone)
+    assert (leader.code, error_lines(leader)) == (0, [])
+    assert other.code == -signal.SIGTERM
+    assert only_run(tmp_path).read_status()["status"] == "completed"
+
+
 def test_ranks_that_compute_something_else_are_noticed(tmp_path):
     config = (*small("CartPole-v1:ppo", **SHORT), "--devices", "2")
     leader, other = train_together(2, *config, runs_dir=tmp_path, faults={1: "other-weights:2"})

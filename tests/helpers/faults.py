@@ -182,6 +182,27 @@ def _hang_in_rollout(when: int) -> None:
     _at_call(RolloutSource, "collect", when, lambda *_: threading.Event().wait())
 
 
+def _bug_in_closing() -> None:
+    """The program itself is wrong when an agent is closed."""
+    from agents.base_agent import BaseAgent
+
+    def happen(*_: Any) -> None:
+        raise ZeroDivisionError("a mistake of the program")
+
+    _at_call(BaseAgent, "close", 1, happen)
+
+
+def _gone_in_closing(number: int) -> None:
+    """A signal ends this process when the agent is closed."""
+    from agents.base_agent import BaseAgent
+
+    def happen(*_: Any) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    _at_call(BaseAgent, "close", 1, happen)
+
+
 def _same_seeds() -> None:
     """Processes that should have seeds of their own take the same."""
     from agents.ppo.ppo_agent import PPOAgent
@@ -262,6 +283,8 @@ _FAULTS: dict[str, Callable[..., None]] = {
     "hang-in-rollout": _hang_in_rollout,
     "bug-in-rollout": _bug_in_rollout,
     "other-weights": _other_weights,
+    "bug-in-closing": _bug_in_closing,
+    "gone-in-closing": _gone_in_closing,
     "same-seeds": _same_seeds,
     "signal-in-test": _signal_in_test,
     "signal-in-report": _signal_in_report,

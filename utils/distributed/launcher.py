@@ -37,6 +37,8 @@ class Followers:
             "LOCAL_WORLD_SIZE": str(size),
         }
         self._size = size
+        self._overdue: list[int] = []
+        """Ranks that did not end by themselves."""
         self._processes = [self._start(rank) for rank in range(1, size)]
 
     @property
@@ -71,13 +73,24 @@ class Followers:
     def close(self) -> None:
         """Let them end by themselves for a while, then end what is left; nothing of them stays."""
         deadline = time.monotonic() + (_END_SECONDS if sys.exc_info()[0] is None else 1.0)
-        for process in self._processes:
+        for rank, process in enumerate(self._processes, start=1):
             try:
                 process.wait(max(0.05, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+                self._overdue.append(rank)
         self._remove_folder()
+
+    def late_failures(self) -> list[str]:
+        """Say which of them did not end well, once they are closed, one line each."""
+        lines = []
+        for rank, process in enumerate(self._processes, start=1):
+            if rank in self._overdue:
+                lines.append(f"the process of rank {rank} did not end by itself and was killed")
+            elif process.returncode:
+                lines.append(describe_end(rank, process.returncode))
+        return lines
 
     def abandon(self) -> None:
         """End them at once, whatever they wait for: the leader is about to end itself."""
@@ -97,6 +110,18 @@ class Followers:
             stdout=subprocess.DEVNULL,
             preexec_fn=_end_with_leader,
         )
+
+
+def describe_end(rank: int, code: int) -> str:
+    """Say how a process ended.
+
+    Args:
+        rank: Its rank.
+        code: Its exit code, which is negative for a signal and not 0.
+    """
+    if code < 0:
+        return f"the process of rank {rank} was ended by {signal.Signals(-code).name}"
+    return f"the process of rank {rank} has failed with exit code {code}"
 
 
 def _end_with_leader() -> None:

@@ -64,6 +64,8 @@ class Team:
         self.ranks = ranks
         self.before_end: Callable[[PeerFailedError], object] = lambda _: None
         """Is called where this process is ended because it waits for one that is gone."""
+        self.is_over = False
+        """Whether the last exchange is made: from then on the end of another does no harm."""
         store_file = store_file or _store_file()
         try:
             store = _open_store(ranks, store_file)

@@ -24,7 +24,8 @@ class Watch:
         """Take what to look for and what to do.
 
         Args:
-            find_loss: Says whether another process has failed, and how; must not wait.
+            find_loss: Says whether another process has failed, and how; must not wait. It is asked
+                again before the end, for what was a loss may matter no longer.
             end: Ends this process, whatever its main thread waits for.
             patience_seconds: From the one to the other.
         """
@@ -48,8 +49,10 @@ class Watch:
 
     def _look_out(self) -> None:
         while not self._is_over.wait(_PAUSE_SECONDS):
-            loss = self._find_loss()
+            if self._find_loss() is None:
+                continue
+            is_over = self._is_over.wait(self._patience)
+            loss = None if is_over else self._find_loss()
             if loss is not None:
-                if not self._is_over.wait(self._patience):
-                    self._end(loss)
+                self._end(loss)
                 return

@@ -43,3 +43,17 @@ def test_nobody_is_ended_where_nobody_failed():
         for _ in range(2):
             assert asked.acquire(timeout=60.0)
     assert told == []
+
+
+def test_a_loss_that_matters_no_longer_ends_nobody():
+    asked, told = threading.Semaphore(0), []
+    answers = iter([LOSS])
+
+    def find():
+        asked.release()
+        return next(answers, None)
+
+    with Watch(find, told.append, patience_seconds=0.01):
+        for _ in range(3):
+            assert asked.acquire(timeout=60.0)
+    assert told == []

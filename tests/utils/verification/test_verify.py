@@ -427,16 +427,16 @@ def test_a_run_of_two_machines_is_verified_by_processes_of_this_one(tmp_path, mo
 def test_as_many_processes_train_again_as_before(tmp_path, run, monkeypatch):
     commands = []
 
-    class Refused(Exception):
+    class RefusedError(Exception):
         pass
 
     def refuse(command, **_):
         commands.append(command)
-        raise Refused
+        raise RefusedError
 
     monkeypatch.setattr("utils.verification.rerun.Job", refuse)
     change_config(run, devices=2, num_nodes=2)
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         verify(run)
     (command,) = commands
     assert {"devices=4", "num_nodes=1"} <= set(command)
