@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,6 +27,7 @@ from utils.dataloaders.replay_source import split_mask
 from utils.distributed.part import Part
 from utils.models.fast_products import fast_products
 from utils.optimization import build_optimizer, clip_and_step, set_learning_rate
+from utils.optimization.layout import lay_like_parameters
 from utils.rollouts.experience_collector import Explorer
 from utils.schedules import schedule_value
 
@@ -100,6 +101,7 @@ class ReplayAgent(BaseAgent):
         self.optimizers: dict[str, torch.optim.Optimizer] = {}
         """By name."""
         self.log = UpdateLog()
+        self._seconds_learning = 0.0
         self.part = Part()
         """Which rows of every batch are this process's."""
         if self.team is not None:
@@ -152,19 +154,16 @@ class ReplayAgent(BaseAgent):
 
     @override
     def learn_from(self, batch: HookBatch) -> None:
-        collected = learnt = 0.0
+        seconds = self._seconds_learning = 0.0
         for due in self.source.plan.rounds():
-            started = time.perf_counter()
             if due.is_evaluation:
                 self._evaluate_phase()
                 continue
-            self.source.collect(due)
-            between = time.perf_counter()
-            collected += between - started
-            if due.n_updates:
-                self.before_updates()
-                self.run_round(due)
-                learnt += time.perf_counter() - between
+            started = time.perf_counter()
+            self.carry_out(due)
+            seconds += time.perf_counter() - started
+        learnt = self._seconds_learning
+        collected = seconds - learnt
         summary = self.source.summarize()
         if self.shared is not None:
             summary = self.shared.join(summary, self.source.collector.stepper)
@@ -172,6 +171,30 @@ class ReplayAgent(BaseAgent):
         self.counters.updates += self.log.n_updates
         self._record(summary, collected=collected, learnt=learnt)
         self.finish_epoch()
+
+    @property
+    def learns_meanwhile(self) -> bool:
+        """Whether a round's updates are made while the environments take its last vector step.
+
+        A GPU works by itself: it learns while the host is busy with environments. These updates
+        know of all that was stored before, so not of that one step.
+        """
+        return self.compute_device.type == "cuda"
+
+    def carry_out(self, due: Round) -> None:
+        """Make the vector steps of a round and the updates that are due with it."""
+        if due.n_updates and due.n_vec_steps and self.learns_meanwhile:
+            self.source.collect(due, meanwhile=partial(self._learn_round, due))
+            return
+        self.source.collect(due)
+        if due.n_updates:
+            self._learn_round(due)
+
+    def _learn_round(self, due: Round) -> None:
+        started = time.perf_counter()
+        self.before_updates()
+        self.run_round(due)
+        self._seconds_learning += time.perf_counter() - started
 
     def _evaluate_phase(self) -> None:
         if self.team is None or self.team.is_leader:
@@ -385,6 +408,7 @@ class ReplayAgent(BaseAgent):
             module.load_state_dict(state["networks"][name])
         for name, optimizer in self.optimizers.items():
             optimizer.load_state_dict(state["optimizers"][name])
+            lay_like_parameters(optimizer)
         if self.shared is not None:
             self.shared.load_state_dict(state["shared"])
 

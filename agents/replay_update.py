@@ -11,6 +11,7 @@ from torch import Tensor
 
 from utils.models.fast_products import products_by_tensor_cores
 from utils.optimization.capture import device_learning_rate
+from utils.uploads import upload_into
 
 if TYPE_CHECKING:
     from agents.replay_agent import ReplayAgent
@@ -46,7 +47,7 @@ class ReplayUpdate:
         """Put the agent's hyperparameters where the update reads them."""
         values = self._agent.hyperparameters
         names = ("policy_lr", "max_grad_norm", "importance_exponent")
-        self._numbers.copy_(torch.tensor([values.get(name, 0.0) for name in names]))
+        upload_into(self._numbers, torch.tensor([values.get(name, 0.0) for name in names]))
 
     def load(self, n_updates: int) -> None:
         """Get ready for as many updates as will be run before the next call, N_AT_ONCE at most."""

@@ -31,6 +31,7 @@ from agents.replay_agent import Learned, ReplayAgent, ReplayBatch
 from utils.config import DQNConfig
 from utils.dataloaders import Round
 from utils.models.captured_call import CapturedCall
+from utils.models.fast_products import products_by_tensor_cores
 from utils.models.noisy import draw_noise
 from utils.policies import QNetwork, QNetworkSettings, build_q_network
 from utils.rollouts.epsilon_greedy import EpsilonGreedy
@@ -76,6 +77,10 @@ class DQNAgent(ReplayAgent):
     @override
     def build_learner(self) -> None:
         super().build_learner()
+        if self.compute_device.type == "cuda" and self.shared is None:
+            # Weights of convolutions lie as the tensor cores read them. Gradients that processes
+            # join come back as if they did not.
+            self.policy.to(memory_format=torch.channels_last)
         self.target = copy.deepcopy(self.policy).requires_grad_(False)
         self.networks["target"] = self.target
         self.optimizers["policy"] = self.new_optimizer(self.policy.parameters())
@@ -84,9 +89,9 @@ class DQNAgent(ReplayAgent):
         self._n_target_periods = 0
         self._n_offline_updates = 0
         self.compiled, self.path = self._choose_update()
-        self._captured_values: CapturedCall | None = None
+        self._captured_best: CapturedCall | None = None
         if self.compute_device.type == "cuda" and not self.policy.normalizer.learns:
-            self._captured_values = CapturedCall(self._values, generators=[self.noise_generator])
+            self._captured_best = CapturedCall(self._best, generators=[self.noise_generator])
 
     def _choose_update(self) -> tuple[CompiledDQN | None, str]:
         """Find the fastest way; say what carries out updates and why, in a few words."""
@@ -114,16 +119,19 @@ class DQNAgent(ReplayAgent):
         """Return the actions of the highest value for raw observations (N, ...), (N,) int64."""
         if self.compiled is not None:
             return self.compiled.choose_best(observation, mask)
-        is_captured = self._captured_values is not None and isinstance(observation, Tensor)
-        (q,) = (self._captured_values if is_captured else self._values)(observation)
-        return best_action(q, allowed=mask).numpy(force=True)
+        inputs = (observation,) if mask is None else (observation, mask)
+        is_captured = self._captured_best is not None and isinstance(observation, Tensor)
+        (best,) = (self._captured_best if is_captured else self._best)(*inputs)
+        return best.numpy(force=True)
 
-    def _values(self, observation: Observation) -> tuple[Tensor]:
-        """Return what the policy says of raw observations (N, ...), with fresh noise, (N, A)."""
+    def _best(self, observation: Observation, mask: Tensor | None = None) -> tuple[Tensor]:
+        """Return the best actions (N,) for raw observations (N, ...), with fresh noise."""
         policy = self.policy
         if policy.is_noisy:
             policy.draw_noise(self.noise_generator)
-        return (policy.q_values(policy.normalize(observation), is_noisy=policy.is_noisy),)
+        with products_by_tensor_cores():
+            q = policy.q_values(policy.normalize(observation), is_noisy=policy.is_noisy)
+        return (best_action(q, allowed=mask),)
 
     @override
     def before_updates(self) -> None:

@@ -6,6 +6,7 @@ import pytest
 import torch
 from lightning.pytorch import Callback
 
+from agents.replay_agent import ReplayAgent
 from tests.helpers.agents import begin, make_agent, train_epochs
 from tests.helpers.saved_states import all_finite, state_differences
 from trainer_callbacks import HyperparameterScheduler
@@ -97,6 +98,41 @@ def test_a_saved_state_goes_on_as_if_it_had_never_stopped(settings, tmp_path) ->
     assert resumed.load_checkpoint_state(load_checkpoint(path)) == 0
     assert timeless(train_epochs(resumed, 3)) == timeless(straight)
     assert state_differences(resumed.checkpoint_state(), agent.checkpoint_state()) == []
+
+
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let updates be made as on a GPU: while environments take the last step of a round."""
+    monkeypatch.setattr(ReplayAgent, "learns_meanwhile", True)
+
+
+@pytest.mark.usefixtures("meanwhile")
+def test_what_is_learnt_meanwhile_is_counted_alike_and_knows_all_but_the_last_step() -> None:
+    agent = make("Counting", env_kwargs={"length": 5}, max_timesteps=1000, train_every_vec_steps=2)
+    known = []
+    run_round = agent.run_round
+    agent.run_round = lambda due: (known.append(agent.source.buffer.n_added), run_round(due))
+    train_epochs(agent, 3)
+    assert agent.counters == Counters(epoch=3, timesteps=48, vec_steps=24, updates=32, episodes=8)
+    # Eight vector steps of two environments fill the buffer; then come rounds of two, of which the
+    # second is not stored yet.
+    assert known == [2 * (8 + 2 * i + 1) for i in range(8)]
+    assert agent.source.buffer.n_added == 48
+
+
+@pytest.mark.usefixtures("meanwhile")
+def test_a_run_that_learns_meanwhile_goes_on_as_if_it_had_never_stopped(tmp_path) -> None:
+    settings = {"max_timesteps": 1000, "target_update_timesteps": 20, **RAINBOW}
+    whole, stopped, resumed = (make(**settings) for _ in range(3))
+    train_epochs(whole, 5)
+    train_epochs(stopped, 3)
+    checkpoint = tmp_path / "epoch=03.ckpt"
+    stopped.save_companions(checkpoint)
+    save_checkpoint(checkpoint, stopped.checkpoint_state())
+    assert resumed.load_companions(checkpoint) is None
+    assert resumed.load_checkpoint_state(load_checkpoint(checkpoint)) == 0
+    train_epochs(resumed, 2)
+    assert state_differences(resumed.checkpoint_state(), whole.checkpoint_state()) == []
 
 
 def test_without_its_buffer_a_run_says_so_and_owes_nothing(tmp_path) -> None:
@@ -247,3 +283,10 @@ def test_networks_of_another_run_are_taken_over_where_they_fit() -> None:
         taken = second.networks[name].state_dict()
         assert all(value.equal(taken[key]) for key, value in module.state_dict().items()), name
     assert all(value.equal(before[key]) for key, value in third.critic.state_dict().items())
+
+
+@pytest.mark.usefixtures("meanwhile")
+def test_a_phase_without_collecting_waits_for_no_step() -> None:
+    agent = make(phases=PHASES, max_timesteps=64, learning_starts_timesteps=8)
+    train_epochs(agent, 3)
+    assert (agent.counters.timesteps, agent.counters.updates) == (20, 5)

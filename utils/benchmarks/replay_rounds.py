@@ -49,23 +49,19 @@ def time_rounds(agent: Any, *, n_windows: int, n_rounds: int, n_stored: int) -> 
     agent.source.reset(seed=0)
     agent.source.collect(Round(-(-n_stored // config.n_envs), is_random=True))
 
-    def make_round() -> None:
-        agent.source.collect(due)
-        agent.run_round(due)
-
     started = time.perf_counter()
-    make_round()
+    agent.carry_out(due)
     _wait(device)
     first = time.perf_counter() - started
     for _ in range(_N_WARM_UPS):
-        make_round()
+        agent.carry_out(due)
     rows = []
     for _ in range(n_windows):
         update, launch = _time(lambda: agent.make_updates(n_updates), n_rounds, device)
         environment = _Stopwatch(agent.train_env)
         with environment:
             collect, _ = _time(lambda: agent.source.collect(due), n_rounds, device)
-        whole, _ = _time(make_round, n_rounds, device)
+        whole, _ = _time(lambda: agent.carry_out(due), n_rounds, device)
         rows.append(
             (
                 update / n_updates,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from utils.buffers.observation_leaves import Leaf
@@ -30,8 +31,19 @@ class FrameStore:
         self.flat = place.allocate((n_slots + n_finals, *leaf.frame_shape), leaf.dtype)
         self.ring: Tensor = self.flat[:n_slots].view(n_rows, n_envs, *leaf.frame_shape)
         self.finals: Tensor = self.flat[n_slots:]
+        self._whole = self.flat.reshape(len(self.flat), -1)
+        if leaf.dtype == torch.uint8 and leaf.frame_bytes % torch.int64.itemsize == 0:
+            self._whole = self._whole.view(torch.int64)
         self._ring_writer = RowWriter(self.ring, place)
         self._final_writer = RowWriter(self.finals, place)
+
+    def pick(self, places: Tensor) -> Tensor:
+        """Return the frames in places of any shape, (*places.shape, ...), by tensor operations.
+
+        A GPU copies number by number; pictures are read as numbers of eight bytes.
+        """
+        picked = self._whole[places].view(self.leaf.dtype)
+        return picked.view(*places.shape, *self.leaf.frame_shape)
 
     def write_newest(
         self, step: int, observation: Any, environments: np.ndarray | None = None

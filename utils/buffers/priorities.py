@@ -13,6 +13,7 @@ from utils.buffers import priority_kernels, sum_tree_kernels
 from utils.buffers.place import Place
 from utils.buffers.sum_tree import WIDE, SumTree, tree_bytes
 from utils.buffers.sum_tree_kernels import FAN_OUT
+from utils.uploads import upload
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,7 +92,7 @@ class PriorityIndex:
             weights = np.full(len(places), weight)
             sum_tree_kernels.write_leaves(self._nodes, self._offsets, places, weights)
         elif len(places):
-            index = torch.from_numpy(places).to(self._device)
+            index = upload(places, self._device)
             level = torch.as_tensor(weight, dtype=torch.float64, device=self._device)
             self.tree.write(index, level.expand(len(places)))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from utils.buffers.place import Place
+from utils.uploads import upload, upload_into
 
 
 class RowWriter:
@@ -30,12 +30,19 @@ class RowWriter:
         if self._view is not None:
             self._view[row] = values.numpy(force=True) if isinstance(values, Tensor) else values
             return
-        device = self._rows.device
-        values = torch.as_tensor(values).detach().to(device, self._rows.dtype, non_blocking=True)
         if isinstance(row, tuple):
             rows, row = self._rows[row[0]], row[1]
         else:
             rows = self._rows
-        if isinstance(row, np.ndarray):
-            row = torch.from_numpy(row).to(device, non_blocking=True)
-        rows[row] = values
+        if not isinstance(row, np.ndarray):
+            self._copy(rows[row], values)
+            return
+        device = rows.device
+        rows[upload(row, device)] = upload(values, device, rows.dtype)
+
+    @staticmethod
+    def _copy(target: Tensor, values: Any) -> None:
+        if isinstance(values, int | float):
+            target.fill_(values)
+        else:
+            upload_into(target, values)

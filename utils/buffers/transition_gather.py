@@ -11,6 +11,7 @@ from utils.buffers.discounts import discount_powers
 from utils.buffers.frame_store import FrameStore
 from utils.buffers.observation_leaves import assemble
 from utils.buffers.transition_batch import TransitionBatch
+from utils.uploads import upload_into
 
 if TYPE_CHECKING:
     from utils.buffers.transition_buffer import TransitionBuffer
@@ -38,7 +39,7 @@ class Geometry:
 
     def set_held(self, oldest: int, end: int) -> None:
         """Write which transitions are held: the names from `oldest` to `end` - 1."""
-        self._numbers.copy_(torch.tensor([end, oldest, end - oldest]), non_blocking=True)
+        upload_into(self._numbers, torch.tensor([end, oldest, end - oldest]))
 
     def set_discount(self, gamma: float, n_step: int) -> None:
         """Write the powers of a discount, in place unless their number changed."""
@@ -78,7 +79,7 @@ def gather_on_device(buffer: TransitionBuffer, index: Tensor) -> TransitionBatch
     first, second = {}, {}
     for key, store in buffer.frames.items():
         if store.leaf.n_stacked == 1:
-            first[key], second[key] = store.flat[place], store.flat[next_place]
+            first[key], second[key] = store.pick(place), store.pick(next_place)
         else:
             names, newest = torch.cat([index, following]), torch.cat([place, next_place])
             first[key], second[key] = _stacks(buffer, store, names, newest).chunk(2)
@@ -135,4 +136,4 @@ def _stacks(buffer: TransitionBuffer, store: FrameStore, names: Tensor, newest: 
     n_back = is_there.long().cumprod(1).sum(1, keepdim=True)
     ages = torch.arange(k - 1, -1, -1, device=device)
     places = torch.cat([newest[:, None], older], dim=1).gather(1, torch.minimum(n_back, ages))
-    return store.flat[places].flatten(1, 2)
+    return store.pick(places).flatten(1, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +60,11 @@ class ReplaySource:
 
     # -- carrying out what is due ---------------------------------------------------------------
 
-    def collect(self, due: Round) -> None:
-        """Make the vector steps of a round."""
-        self.collector.collect(due.n_vec_steps, is_random=due.is_random, write=self._write)
+    def collect(self, due: Round, *, meanwhile: Callable[[], object] | None = None) -> None:
+        """Make the vector steps of a round; see `ExperienceCollector.collect`."""
+        self.collector.collect(
+            due.n_vec_steps, is_random=due.is_random, write=self._write, meanwhile=meanwhile
+        )
 
     def draw(self, n_batches: int = 1) -> Tensor:
         """Draw the index table of some batches, (n_batches, B) int64; uniform over the buffer."""

@@ -140,7 +140,12 @@ class ExperienceCollector:
 
     @torch.inference_mode()
     def collect(
-        self, n_vec_steps: int, *, is_random: bool, write: Callable[[Step], object]
+        self,
+        n_vec_steps: int,
+        *,
+        is_random: bool,
+        write: Callable[[Step], object],
+        meanwhile: Callable[[], object] | None = None,
     ) -> None:
         """Make some vector steps, going on where the last ones stopped.
 
@@ -148,10 +153,12 @@ class ExperienceCollector:
             n_vec_steps: How many, >= 0.
             is_random: Choose without looking.
             write: Is given every step before the next one is made.
+            meanwhile: Is called once the actions of the last step have been chosen, before
+                anybody waits for what it led to.
         """
         stepper, explorer, n_envs = self.stepper, self.explorer, self.env.num_envs
         normalizer = self.policy.normalizer
-        for _ in range(n_vec_steps):
+        for n_left in range(n_vec_steps, 0, -1):
             observation, mask = stepper.observation, stepper.mask
             if normalizer.learns:
                 normalizer.update(rows_of_all(observation, self.team))
@@ -167,7 +174,11 @@ class ExperienceCollector:
                 # Who acts without looking has nothing to remember.
                 state = self.policy.initial_state(n_envs) if state is None else state
                 stepper.remember(state)
-            outcome = stepper.step(decision.action)
+            stepper.send(decision.action)
+            if meanwhile is not None and n_left == 1:
+                with torch.inference_mode(False):
+                    meanwhile()
+            outcome = stepper.receive()
             final = outcome.infos.get("final_obs")
             if final is not None:
                 # The stepper looks at truncated rows only; here somebody stores the others too.

@@ -14,6 +14,7 @@ from utils.errors import EnvironmentFailedError
 from utils.policy_factory import ActorCritic, PolicyStep
 from utils.rollouts.episode_stats import EpisodeTracker, FinishedEpisodes
 from utils.spaces import ActionAdapter
+from utils.uploads import upload
 from utils.vector_envs.action_mask import ACTION_MASK, find_blocked
 
 if TYPE_CHECKING:
@@ -274,5 +275,4 @@ def to_tensor(array: np.ndarray, device: torch.device) -> Tensor:
     No float64 ever leaves for a device: some have no such type.
     """
     assert array.dtype != np.float64, "vector environments give float32 observations"
-    tensor = torch.from_numpy(array)
-    return tensor if device.type == "cpu" else tensor.to(device, non_blocking=True)
+    return torch.from_numpy(array) if device.type == "cpu" else upload(array, device)

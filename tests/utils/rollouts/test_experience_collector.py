@@ -119,3 +119,23 @@ def test_the_normaliser_learns_from_each_step_once() -> None:
     collector.reset(seed=3)
     collector.collect(4, is_random=True, write=lambda step: None)
     assert float(policy.normalizer.moments.count) == pytest.approx(8, abs=1e-3)
+
+
+def test_what_is_done_meanwhile_comes_between_the_last_choice_and_its_outcome() -> None:
+    env = CountingVectorEnv([5, 5])
+    collector = ExperienceCollector(env, build_linear_policy(env), Counts(), device=CPU)
+    collector.reset(seed=3)
+    written: list[Step] = []
+    seen: list[tuple[int, int, int]] = []
+    learnt = torch.zeros((), requires_grad=True)
+
+    def meanwhile() -> None:
+        seen.append((len(collector.explorer.asked), len(written), collector.timesteps))
+        (learnt * 2.0).backward()  # gradients can be had
+
+    collector.collect(3, is_random=False, write=written.append, meanwhile=meanwhile)
+    assert seen == [(3, 2, 4)]
+    assert (len(written), collector.timesteps) == (3, 6)
+    assert learnt.grad == 2.0
+    collector.collect(0, is_random=False, write=written.append, meanwhile=meanwhile)
+    assert len(seen) == 1
