@@ -33,6 +33,7 @@ from utils.loggers import TOLD_BY_THE_END, ConsoleWriter
 from utils.reports import write_report
 from utils.rollouts import EvaluationResult
 from utils.run import Run
+from utils.run.heartbeat import Heartbeat
 from utils.run.lock import RunLock
 from utils.run.plan import TrainingPlan
 from utils.spaces import spaces_differ
@@ -77,7 +78,7 @@ def _train(plan: TrainingPlan, team: Team | None = None) -> int:
     torch.autograd.set_detect_anomaly(config.debug)
     if plan.resumed_run is None:
         return _begin_run(config, plan, team)
-    with RunLock(plan.resumed_run.path):
+    with RunLock(plan.resumed_run.path), Heartbeat(plan.resumed_run.path):
         return _go_on_with_run(plan.resumed_run, config, plan, team)
 
 
@@ -125,13 +126,13 @@ def _begin_run(config: Config, plan: TrainingPlan, team: Team | None) -> int:
             group=plan.group,
         )
         agent.run = run
-        with RunLock(run.path):
-            try:
+        try:
+            with RunLock(run.path), Heartbeat(run.path):
                 return _Session(run, agent, plan).work()
-            except UserError as error:
-                if error.exit_code == UserError.exit_code and agent.counters.epoch == 0:
-                    shutil.rmtree(run.path)  # nothing was trained: nothing half-made stays
-                raise
+        except UserError as error:
+            if error.exit_code == UserError.exit_code and agent.counters.epoch == 0:
+                shutil.rmtree(run.path)  # nothing was trained: nothing half-made stays
+            raise
     finally:
         agent.close()
 

@@ -23,8 +23,9 @@ from tests.helpers.commands import (
     train,
 )
 from tests.helpers.processor_time import run_measured
+from tests.helpers.silence import grow_silent, leave_elsewhere
 from utils.config import load_config_json
-from utils.run import Run
+from utils.run import Run, heartbeat
 from utils.run.lock import RunLock
 
 HEAVY = ("torch", "lightning", "gymnasium", "numpy", "numba", "matplotlib", "av", "wandb")
@@ -180,11 +181,20 @@ def test_a_run_that_reached_its_goal_goes_on_to_the_end_of_more_time(tmp_path):
     assert rows(run)[-1]["val/roll/n_episodes"] == 4  # the last epoch, 10, is evaluated too
 
 
-def test_a_run_whose_machine_went_away_is_resumed(tmp_path):
+def test_a_run_whose_machine_went_away_is_resumed(tmp_path, monkeypatch):
     train(*small(max_timesteps=256), runs_dir=tmp_path)
     run = only_run(tmp_path)
-    record = json.loads(run.status_path.read_text())
-    run.status_path.write_text(json.dumps(record | {"status": "running", "host": "elsewhere"}))
+    leave_elsewhere(run)
+    monkeypatch.setattr(heartbeat, "BEAT_SECONDS", 0.05)
+    with heartbeat.Heartbeat(run.path):  # the disk has no locks that both machines see
+        refused = train("--resume", run.id, "--max-timesteps", "512", runs_dir=tmp_path)
+    assert refused.code == 2
+    assert error_lines(refused) == [
+        f"note: elsewhere was training run '{run.id}' a moment ago: waiting for a sign of life "
+        "from there",
+        f"error: run '{run.id}' is being trained on elsewhere: stop it before resuming it",
+    ]
+    grow_silent(run.path, seconds=100.0)
     finished = train("--resume", run.id, "--max-timesteps", "512", runs_dir=tmp_path)
     assert finished.code == 0, finished.err
     assert run.read_status()["status"] == "completed"

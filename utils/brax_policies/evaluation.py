@@ -72,7 +72,7 @@ def judge_run(
             "seed": config.seed,
             "stop_reason": "trained with Brax",
             "timesteps": loaded.counters.timesteps,
-            "training_seconds": 0.0,
+            "training_seconds": run.read_status().get("training_seconds", 0.0),
             "process_seconds": result.seconds,
             "test": {"best": test, "last": test},
         },

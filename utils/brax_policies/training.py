@@ -19,6 +19,8 @@ from utils.errors import DivergedError, MissingDependencyError
 from utils.loggers.csv import CsvWriter
 from utils.metrics import Counters
 from utils.run import Run
+from utils.run.heartbeat import Heartbeat
+from utils.run.lock import RunLock
 from utils.spaces import space_to_dict
 from utils.storage import write_json
 
@@ -53,23 +55,38 @@ def train_with_brax(args: argparse.Namespace, *, tell: Callable[[str], None]) ->
     run = Run.create(args.runs_dir, config_id=config.config_id, config_dict=config.to_dict())
     run.write_status("running")
     try:
-        started = time.perf_counter()
-        rows = _Rows(run, tell, started)
-        params = _train(ppo, args, config, rows.write)
-        rows.close()
-        seconds = time.perf_counter() - started
-        policy = BraxPolicy(
-            *spaces,
-            hidden_dims=config.policy_kwargs.hidden_dims,
-            value_dims=config.policy_kwargs.value_dims,  # type: ignore[attr-defined]
-        )
-        policy.load_state_dict(state_from_params(params))
-        _check(policy)
-        _save(run, config, policy, spaces, rows.timesteps)
+        with RunLock(run.path), Heartbeat(run.path):
+            seconds = _fill(run, ppo, args, config, spaces, tell)
     except BaseException:
         shutil.rmtree(run.path, ignore_errors=True)
         raise
     return Trained(run, config, seconds)
+
+
+def _fill(
+    run: Run,
+    ppo: Any,
+    args: argparse.Namespace,
+    config: Config,
+    spaces: Any,
+    tell: Callable[[str], None],
+) -> float:
+    """Let Brax train, and put what comes of it into a run; returns the seconds of training."""
+    started = time.perf_counter()
+    rows = _Rows(run, tell, started)
+    params = _train(ppo, args, config, rows.write)
+    rows.close()
+    seconds = time.perf_counter() - started
+    policy = BraxPolicy(
+        *spaces,
+        hidden_dims=config.policy_kwargs.hidden_dims,
+        value_dims=config.policy_kwargs.value_dims,  # type: ignore[attr-defined]
+    )
+    policy.load_state_dict(state_from_params(params))
+    _check(policy)
+    _save(run, config, policy, spaces, rows.timesteps)
+    run.write_status("completed", reason="Brax has trained all timesteps", training_seconds=seconds)
+    return seconds
 
 
 def _ppo() -> Any:
@@ -209,4 +226,3 @@ def _save(run: Run, config: Config, policy: BraxPolicy, spaces: Any, timesteps: 
     for name in ("last", "best"):
         point(run.checkpoints_dir, name, path)
     run.write_environment_facts(device="cpu", torch_threads=1)
-    run.write_status("completed", reason="Brax has trained all timesteps")

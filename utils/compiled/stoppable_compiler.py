@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import signal
 import sys
@@ -17,6 +16,7 @@ from numba.core import event
 
 from gym_envs import numba_settings  # noqa: F401  (it chooses the folder of compiled code)
 from gym_envs.compile_notice import COMPILING
+from utils.storage import take_lock
 
 _POLL_SECONDS = 0.05
 _PATIENCE_SECONDS = 2.0
@@ -99,9 +99,9 @@ def _turn(check: Callable[[], None]) -> Iterator[None]:
 
 
 def _is_free(lock: int) -> bool:
-    """Take the lock, if nobody has it."""
+    """Take the lock, if nobody has it; on a disk without locks each compiles for itself."""
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        take_lock(lock, waits=False)
     except BlockingIOError:
         return False
     return True

@@ -103,7 +103,7 @@ def read_stored(run: Run) -> dict[str, Any]:
 
 def as_record(run: Run, stored: Mapping[str, Any]) -> Record:
     """Make a record of what was stored; whether a process still lives is asked now."""
-    status = interpret(stored["status"])
+    status = interpret(stored["status"], run.path)
     now = {"status": status["status"], "reason": status.get("reason", "")}
     return Record(
         run=run,

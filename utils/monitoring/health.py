@@ -64,11 +64,15 @@ def find_troubles(view: RunView, *, free_bytes: int | None = None) -> list[Troub
 def _process_troubles(view: RunView) -> list[Trouble]:
     status = view.status["status"]
     if status == "died":
-        pid = view.status.get("pid")
+        pid, silent = view.status.get("pid"), view.status.get("silent_seconds")
+        text = f"the process that trained it (pid {pid}) is gone without a word"
+        if silent is not None:
+            since = format_duration(silent)
+            text = f"{view.status.get('host')}, which trained it, gives no sign of life for {since}"
         return [
             Trouble(
                 "error",
-                f"the process that trained it (pid {pid}) is gone without a word",
+                text,
                 advice=_way_back(view),
             )
         ]

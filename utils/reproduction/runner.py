@@ -18,6 +18,7 @@ from utils.reproduction.time_left import TimeLeft, describe_seconds
 from utils.run.lock import RunLock
 from utils.run.registry import list_runs
 from utils.run.run import Run
+from utils.run.status import is_elsewhere
 from utils.storage import read_json
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -162,33 +163,49 @@ def _fill(
     for job in list(waiting):
         if len(running) >= n_processes:
             return
-        lock = _take(job, out)
         name = f"{job.config_id} seed {job.seed}"
-        if lock is None:
+        lock = _take(job, out)
+        if isinstance(lock, str):
             if job not in awaited:
                 awaited.add(job)
-                tell(f"{name}: another process trains it; its result is waited for")
+                tell(f"{name}: {lock} trains it; its result is waited for")
             continue
         waiting.remove(job)
         if find_result(job, out) is not None:
             lock.release()
             tell(f"{name}: another process has trained it")
             continue
+        for line in _describe_lost(job, out):
+            tell(f"{name}: {line}")
         running.append(_start(job, out, lock))
 
 
-def _take(job: Job, out: Path) -> RunLock | None:
-    """Lock the folder of a job; None where another process, or a training that it left, works."""
+def _take(job: Job, out: Path) -> RunLock | str:
+    """Lock the folder of a job; who works on it, if another suite or a training that it left."""
     folder = job.folder(out)
     folder.mkdir(parents=True, exist_ok=True)
     try:
         lock = RunLock(folder)
     except ConfigError:
-        return None
-    if any(run.read_status()["status"] == "running" for run in list_runs(folder)):
-        lock.release()
-        return None
+        return "another process"
+    for run in list_runs(folder):
+        status = run.read_status()
+        if status["status"] == "running":
+            lock.release()
+            where = f" on {status.get('host')}" if is_elsewhere(status) else ""
+            return f"another process{where}"
     return lock
+
+
+def _describe_lost(job: Job, out: Path) -> list[str]:
+    """Say which trainings of a job are given up, for their machines say nothing any more."""
+    statuses = [(run.id, run.read_status()) for run in list_runs(job.folder(out))]
+    return [
+        f"run {run_id} was trained on {status.get('host')}, which has given no sign of life for "
+        f"{describe_seconds(status['silent_seconds'])}: it counts as lost"
+        for run_id, status in statuses
+        if "silent_seconds" in status
+    ]
 
 
 def _describe_rest(clock: TimeLeft, waiting: Sequence[Job], running: Sequence[_Running]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import fcntl
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from utils.errors import UserError
-from utils.storage import read_json, storage_errors, write_json
+from utils.storage import read_json, storage_errors, take_lock, write_json
 
 LABELS_NAME = "labels.json"
 KEEP_TAG = "keep"
@@ -93,7 +92,7 @@ def _locked(folder: Path) -> Iterator[None]:
     with storage_errors(folder):
         descriptor = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        take_lock(descriptor, waits=True)  # labels change by hand: without locks too
         yield
     finally:
         os.close(descriptor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +14,12 @@ from utils.config.loader import refusal
 from utils.config.problems import Problem
 from utils.errors import ConfigError
 from utils.run.groups import RunGroup, find_group
+from utils.run.heartbeat import wait_for_sign
 from utils.run.labels import check_word
 from utils.run.lock import RunLock
 from utils.run.registry import split_reference
 from utils.run.run import Run
+from utils.run.status import is_elsewhere
 
 _GOALS = ("early_stop_on_eval_reward", "early_stop_on_train_reward")
 
@@ -137,10 +140,31 @@ def _check_threads(config: Config, args: TrainArgs) -> None:
         raise _refusal([Problem(("n_workers",), message)], args)
 
 
+def _check_elsewhere(run: Run) -> None:
+    """Refuse a run that another machine trains, whose locks may not be seen on this one.
+
+    Raises:
+        ConfigError: The other machine gives signs of life.
+    """
+    status = run.read_status()
+    if status["status"] != "running" or not is_elsewhere(status):
+        return
+    print(
+        f"note: {status['host']} was training run '{run.id}' a moment ago: waiting for a sign of "
+        "life from there",
+        file=sys.stderr,
+    )
+    if wait_for_sign(run.path):
+        raise ConfigError(
+            f"run '{run.id}' is being trained on {status['host']}: stop it before resuming it"
+        )
+
+
 def _plan_resume(args: TrainArgs, runs_dir: Path) -> TrainingPlan:
     reference, name = split_reference(args.resume)
     run = Run.open(reference, runs_dir=runs_dir)
     RunLock(run.path).release()  # tell at once if it is taken; training takes it again
+    _check_elsewhere(run)
     config = load_config_json(run.config_path)
     if args.config_id is not None and args.config_id != config.config_id:
         raise ConfigError(

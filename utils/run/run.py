@@ -188,9 +188,10 @@ class Run:
 
         Returns:
             `status` is running, completed, interrupted, failed, `died` (it says running, but its
-            process is gone) or `unknown` (nothing was written).
+            process is gone, or one of another machine gives no sign of life) or `unknown`
+            (nothing was written).
         """
-        return status.interpret(read_json(self.status_path))
+        return status.interpret(read_json(self.status_path), self.path)
 
     def write_environment_facts(self, **facts: object) -> dict[str, Any]:
         """Add this process's versions, threads, device and command line to the run's records.

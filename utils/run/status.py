@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from utils.run.heartbeat import GONE_SECONDS, seconds_silent
+
 RunStatus = Literal["running", "completed", "interrupted", "failed"]
 
 
@@ -26,19 +28,34 @@ def status_record(state: RunStatus, facts: Mapping[str, object]) -> dict[str, An
     }
 
 
-def interpret(record: Mapping[str, object] | None) -> dict[str, Any]:
+def interpret(record: Mapping[str, object] | None, folder: Path) -> dict[str, Any]:
     """Return the record as it holds now.
 
-    A record that says running, of a process of this machine that is gone, reads as `died`. A
-    process id can be used again, so the time at which the process started is compared as well.
+    A record that says running, of a process that is gone, reads as `died`. One of this machine is
+    looked up; its id can be used again, so the time at which it started is compared as well. One
+    of another machine is gone when it has given no sign of life for some minutes; then
+    `silent_seconds` says for how long.
+
+    Args:
+        record: What the process wrote; None where it wrote nothing.
+        folder: The run's, which holds the signs of life.
     """
     if record is None or record.get("status") not in get_args(RunStatus):
         return {"status": "unknown"}
     current = dict(record)
-    is_local = current.get("host") == platform.node()
-    if current.get("status") == "running" and is_local and not _is_alive(current):
-        current["status"] = "died"
-    return current
+    if current["status"] != "running":
+        return current
+    if not is_elsewhere(current):
+        return current if _is_alive(current) else current | {"status": "died"}
+    silent = seconds_silent(folder)
+    if silent < GONE_SECONDS:
+        return current
+    return current | {"status": "died", "silent_seconds": silent}
+
+
+def is_elsewhere(record: Mapping[str, Any]) -> bool:
+    """Say whether the process that wrote a record is one of another machine."""
+    return record.get("host") != platform.node()
 
 
 def session_id(record: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from utils.storage.atomic import (
     write_bytes,
     write_json,
 )
+from utils.storage.locks import take_lock
 from utils.storage.tail_file import TailFile, parse_records
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "remove_temporary_folders",
     "storage_errors",
     "sync_directory",
+    "take_lock",
     "temporary_folder",
     "temporary_path",
     "write_bytes",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from utils.storage import storage_errors
+from utils.errors import StorageError
+from utils.storage import storage_errors, take_lock
 
 
 @contextlib.contextmanager
@@ -20,8 +20,21 @@ def exclusive(path: Path) -> Iterator[None]:
         StorageError: The file cannot be made.
     """
     with storage_errors(path), path.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        _lock(file, path)
         yield
+
+
+def _lock(file: IO[str], path: Path) -> None:
+    """Wait for a file's lock and take it.
+
+    Raises:
+        StorageError: The disk has none; without, two processes would spoil each other's lines.
+    """
+    if not take_lock(file.fileno(), waits=True):
+        raise StorageError(
+            f"'{path.parent}' is on a disk without file locks, by which the processes of a sweep "
+            "share its journal: give --out a folder on another disk"
+        )
 
 
 class SystemLock:
@@ -34,7 +47,7 @@ class SystemLock:
     def acquire(self) -> bool:
         """Wait for the lock and take it."""
         self._file = self._path.open("a")
-        fcntl.flock(self._file, fcntl.LOCK_EX)
+        _lock(self._file, self._path)
         return True
 
     def release(self) -> None:

@@ -8,12 +8,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from utils.run.heartbeat import GONE_SECONDS
 from utils.run.status import process_start
 from utils.storage import storage_errors
 
 _BEAT_SECONDS = 10.0
-GONE_SECONDS = 300.0
-"""Without a sign of life for so long, a process of another machine counts as gone."""
 
 
 class Presence:

@@ -1,5 +1,6 @@
 """What is compiled before training is what training calls, and nobody sees that it was called."""
 
+import errno
 import fcntl
 import importlib
 import io
@@ -131,3 +132,13 @@ def test_processes_take_turns_and_one_that_waits_can_be_stopped(tmp_path, monkey
             fcntl.flock(third, fcntl.LOCK_EX | fcntl.LOCK_NB)
     fcntl.flock(third, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the turn is over
     os.close(third)
+
+
+def test_on_a_disk_without_locks_each_process_compiles_for_itself(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with stoppable_compiler():
+        pass

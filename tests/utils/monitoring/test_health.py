@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from tests.helpers.silence import leave_elsewhere
 from tests.helpers.watched_run import WatchedRun
 from utils.monitoring import RunView, find_troubles
 
@@ -35,6 +36,14 @@ def test_a_dead_process_is_the_worst(watched):
     assert f"(pid {os.getpid()}) is gone" in first.text
     assert first.advice == "nothing was saved"
     assert second.level == "warning"
+
+
+def test_a_machine_that_says_nothing_any_more_is_told(watched):
+    watched.rows(3)
+    leave_elsewhere(watched.run, silent_seconds=7200.0)
+    (trouble,) = troubles_of(watched)
+    assert trouble.level == "error"
+    assert trouble.text.startswith("elsewhere, which trained it, gives no sign of life for 2:00:")
 
 
 def test_how_a_run_ended_is_told(watched):

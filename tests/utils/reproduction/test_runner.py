@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.silence import leave_elsewhere
 from utils.checkpoints import point, save_checkpoint
 from utils.config import load_config
 from utils.reproduction import Job, find_result, run_jobs
@@ -227,6 +228,29 @@ def test_a_training_that_a_killed_suite_has_left_is_waited_for(fake, tmp_path):
     assert run_jobs([job], tmp_path, n_processes=1, tell=tell) == []
     assert fake[0] == [1]
     assert any(line.startswith("CartPole-v1:ppo seed 1: best policy 10.00") for line in told)
+
+
+def test_a_training_of_another_machine_is_waited_for_until_that_says_nothing_more(fake, tmp_path):
+    job = JOBS[0]
+    config = load_config(job.config_id, job.settings)
+    left = Run.create(job.folder(tmp_path), config_id=job.config_id, config_dict=config.to_dict())
+    leave_elsewhere(left)
+    told = []
+
+    def tell(line):
+        told.append(line)
+        if "its result is waited for" in line:
+            leave_elsewhere(left, silent_seconds=7200.0)
+
+    assert run_jobs([job], tmp_path, n_processes=1, tell=tell) == []
+    assert fake[0] == [1]
+    name = "CartPole-v1:ppo seed 1"
+    assert told[1] == f"{name}: another process on elsewhere trains it; its result is waited for"
+    assert told[2] == (
+        f"{name}: run {left.id} was trained on elsewhere, which has given no sign of life for "
+        "2.0 h: it counts as lost"
+    )
+    assert find_result(job, tmp_path) is not None
 
 
 def test_a_test_without_an_end_is_told(fake, tmp_path):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.silence import leave_elsewhere
 from utils.checkpoints import point, save_checkpoint
 from utils.errors import CheckpointError, RunNotFoundError, StorageError
 from utils.run import Run, list_runs, split_reference
@@ -217,11 +218,16 @@ def test_process_id_that_was_used_again_is_not_the_run(tmp_path):
     assert run.read_status()["status"] == "died"
 
 
-def test_process_of_another_machine_is_taken_at_its_word(tmp_path):
+def test_a_process_of_another_machine_lives_as_long_as_it_gives_signs(tmp_path):
     run = make_run(tmp_path)
     run.write_status("running")
-    record = json.loads(run.status_path.read_text()) | {"host": "elsewhere", "pid": 1}
-    run.status_path.write_text(json.dumps(record))
+    leave_elsewhere(run)
+    assert run.read_status()["status"] == "running"
+    leave_elsewhere(run, silent_seconds=1000.0)
+    status = run.read_status()
+    assert status["status"] == "died"
+    assert status["silent_seconds"] == pytest.approx(1000.0, abs=60.0)
+    (run.path / ".lock").touch()
     assert run.read_status()["status"] == "running"
 
 
