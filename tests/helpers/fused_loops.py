@@ -1,50 +1,36 @@
-"""Fused loops and what torch says that they should compute.
-
-Without a CUDA device the kernels run in Triton's interpreter, which has to be asked for before
-Triton is imported. Where it is missing, or others have imported it without, the tests are skipped.
-"""
+"""Fused loops and what torch says that they should compute."""
 
 from __future__ import annotations
 
 import copy
-import importlib.util
-import os
-import sys
 
+from tests.helpers.triton_device import DEVICE  # before Triton
+
+# isort: split
 import gymnasium as gym
 import numpy as np
-import pytest
 import torch
+import triton
+import triton.language as tl
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-if importlib.util.find_spec("triton") is None:
-    pytest.skip("needs Triton", allow_module_level=True)
-if DEVICE == "cpu":
-    if "triton" in sys.modules and os.environ.get("TRITON_INTERPRET") != "1":
-        pytest.skip("needs a GPU, or Triton's interpreter", allow_module_level=True)
-    os.environ["TRITON_INTERPRET"] = "1"
-
-import triton  # noqa: E402
-import triton.language as tl  # noqa: E402
-
-from agents.ppo.fused.iteration import HYPERPARAMETERS as NAMES  # noqa: E402
-from agents.ppo.fused.iteration import FusedIteration, IterationSettings  # noqa: E402
-from agents.ppo.fused.kernels.arithmetic import shuffle  # noqa: E402
-from agents.ppo.fused.kernels.returns import shuffle_key  # noqa: E402
-from agents.ppo.fused.layout import parameter_views, policy_layout  # noqa: E402
-from agents.ppo.fused.loop import FusedLoop  # noqa: E402
-from agents.ppo.ppo_losses import (  # noqa: E402
+from agents.ppo.fused.iteration import HYPERPARAMETERS as NAMES
+from agents.ppo.fused.iteration import FusedIteration, IterationSettings
+from agents.ppo.fused.kernels.arithmetic import shuffle
+from agents.ppo.fused.kernels.returns import shuffle_key
+from agents.ppo.fused.layout import parameter_views, policy_layout
+from agents.ppo.fused.loop import FusedLoop
+from agents.ppo.ppo_losses import (
     approximate_kl,
     clipped_fraction,
     clipped_policy_loss,
     value_loss,
 )
-from gym_envs.torch_envs import TorchVectorEnv  # noqa: E402
-from utils.config import PPOConfig  # noqa: E402
-from utils.distributed.team import Team  # noqa: E402
-from utils.optimization import build_optimizer  # noqa: E402
-from utils.policy_factory import ActorCritic, PolicySettings, build_policy  # noqa: E402
-from utils.returns import standardize  # noqa: E402
+from gym_envs.torch_envs import TorchVectorEnv
+from utils.config import PPOConfig
+from utils.distributed.team import Team
+from utils.optimization import build_optimizer
+from utils.policy_factory import ActorCritic, PolicySettings, build_policy
+from utils.returns import standardize
 
 HYPERPARAMETERS = {
     "policy_lr": 1e-3,

@@ -1,34 +1,19 @@
-"""Policies that plan in a latent space, by fused kernels and operation by operation.
-
-Without a CUDA device the kernels run in Triton's interpreter, which has to be asked for before
-Triton is imported. Where it is missing, or others have imported it without, the tests are skipped.
-"""
+"""Policies that plan in a latent space, by fused kernels and operation by operation."""
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import sys
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
-import pytest
 import torch
 from torch import nn
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-if importlib.util.find_spec("triton") is None:
-    pytest.skip("needs Triton", allow_module_level=True)
-if DEVICE == "cpu":
-    if "triton" in sys.modules and os.environ.get("TRITON_INTERPRET") != "1":
-        pytest.skip("needs a GPU, or Triton's interpreter", allow_module_level=True)
-    os.environ["TRITON_INTERPRET"] = "1"
-
-from utils.planning.mppi import PathIntegralSettings  # noqa: E402
-from utils.policies.latent_planning_policy import LatentPlanningPolicy  # noqa: E402
-from utils.world_models.actions import ActionCode  # noqa: E402
-from utils.world_models.latent_dynamics import LatentDynamics, LatentSettings  # noqa: E402
+from tests.helpers.triton_device import DEVICE
+from utils.planning.mppi import PathIntegralSettings
+from utils.policies.latent_planning_policy import LatentPlanningPolicy
+from utils.world_models.actions import ActionCode
+from utils.world_models.latent_dynamics import LatentDynamics, LatentSettings
 
 
 def make_policy(

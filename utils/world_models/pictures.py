@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+from functools import cache
 from itertools import pairwise
 
 import torch
@@ -11,6 +13,7 @@ from torch.nn import functional as F
 from utils.errors import ConfigError
 from utils.models.mlp import ACTIVATIONS
 from utils.world_models.layers import (
+    NORM_EPSILON,
     BlockLinear,
     ChannelRMSNorm,
     build_linear,
@@ -76,7 +79,11 @@ class PooledEncoder(nn.Module):
 
     def forward(self, picture: Tensor) -> Tensor:
         """Map (B, C, H, W) in [0, 1] to (B, output_dim)."""
-        return self.layers(_channels_last(picture - 0.5)).flatten(1)
+        x = _channels_last(picture - 0.5)
+        for first in range(0, len(self.layers), 4):
+            convolution, _, norm, activation = self.layers[first : first + 4]
+            x = _refined(convolution(x), norm, activation, pools=True)
+        return x.flatten(1)
 
 
 class StridedEncoder(nn.Module):
@@ -160,10 +167,10 @@ class PooledDecoder(nn.Module):
         """Map (B, deter + stoch) to pictures (B, C, H, W) in [0, 1], float32."""
         deter, stoch = features.split([self._deter, features.shape[-1] - self._deter], dim=-1)
         seed = (self.of_deter(deter) + self.of_stoch(stoch)).unflatten(-1, self._seed)
-        x = self.activation(self.seed_norm(_channels_last(seed)))
+        x = _refined(_channels_last(seed), self.seed_norm, self.activation, doubles=True)
         for convolution, norm in zip(self.convolutions, self.norms, strict=True):
-            x = self.activation(norm(convolution(_doubled(x))))
-        return self.output(_doubled(x)).float().sigmoid()
+            x = _refined(convolution(x), norm, self.activation, doubles=True)
+        return self.output(x).float().sigmoid()
 
 
 def _channels_last(x: Tensor) -> Tensor:
@@ -174,8 +181,42 @@ def _channels_last(x: Tensor) -> Tensor:
     return x.contiguous(memory_format=torch.channels_last) if x.is_cuda else x
 
 
-def _doubled(x: Tensor) -> Tensor:
-    return F.interpolate(x, scale_factor=2, mode="nearest")
+def _refined(
+    x: Tensor,
+    norm: nn.Module,
+    activation: nn.Module,
+    *,
+    pools: bool = False,
+    doubles: bool = False,
+) -> Tensor:
+    """Return what comes between two convolutions of pictures (B, C, H, W).
+
+    Args:
+        x: Output of a convolution.
+        norm: Over its channels.
+        activation: Applied next.
+        pools: Take the maximum of 2 x 2 places first.
+        doubles: Repeat each place 2 x 2 times at last.
+    """
+    if (
+        x.is_cuda
+        and isinstance(activation, nn.SiLU)
+        and isinstance(norm, ChannelRMSNorm)
+        and _has_triton()
+    ):
+        from utils.world_models.fused_pictures import refine_pictures
+
+        weight = norm.norm.weight
+        return refine_pictures(x, weight, eps=NORM_EPSILON, pools=pools, doubles=doubles)
+    if pools:
+        x = F.max_pool2d(x, 2)
+    x = activation(norm(x))
+    return F.interpolate(x, scale_factor=2, mode="nearest") if doubles else x
+
+
+@cache
+def _has_triton() -> bool:
+    return importlib.util.find_spec("triton") is not None
 
 
 class StridedDecoder(nn.Module):

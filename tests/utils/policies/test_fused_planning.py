@@ -5,7 +5,8 @@ import copy
 import pytest
 import torch
 
-from tests.helpers.fused_plans import DEVICE, make_policy
+from tests.helpers.fused_plans import make_policy
+from tests.helpers.triton_device import DEVICE
 from utils.models.captured_call import CapturedCall
 from utils.planning.mppi import plan, shift
 from utils.policies.fused_planning.availability import find_unsupported
@@ -74,6 +75,15 @@ def test_what_the_weights_become_is_read_and_nothing_of_the_plan_before():
             parameter.mul_(-0.7).add_(0.01)
     assert_equal_plans(*both_plans(policy, planner, seed=6))
     assert_equal_plans(*both_plans(policy, planner, n=1, seed=7))
+
+
+def test_memory_made_in_inference_mode_serves_outside_of_it_and_back():
+    policy, planner = make_policy(), FusedPlanner()
+    with torch.inference_mode():
+        assert_equal_plans(*both_plans(policy, planner))
+    assert_equal_plans(*both_plans(policy, planner))
+    with torch.inference_mode():
+        assert_equal_plans(*both_plans(policy, planner, seed=9))
 
 
 def test_a_copy_of_a_policy_plans_with_its_own_weights():

@@ -44,11 +44,12 @@ class PaddedWeights:
             return weight.detach()
         if weight not in self.copies:
             shape = (*leading, padded(a), padded(b))
-            with torch.inference_mode(False):  # else it could be written to only in that mode
+            # What inference mode makes, a view too, can be written to only there.
+            with torch.inference_mode(False), torch.no_grad():
                 copy = torch.zeros(shape, device=weight.device)
+                part = copy[..., :a, :b]
+                part.copy_(weight)
             self.copies[weight] = copy
-            part = copy[..., :a, :b]
-            part.copy_(weight)
             self.parts.append(part)
         return self.copies[weight]
 

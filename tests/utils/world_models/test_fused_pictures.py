@@ -1,0 +1,92 @@
+"""What comes between convolutions by fused kernels against the same operation by operation."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from tests.helpers.triton_device import DEVICE
+from utils.models.captured_call import CapturedCall
+from utils.world_models.fused_pictures import refine_pictures
+from utils.world_models.layers import NORM_EPSILON, ChannelRMSNorm
+from utils.world_models.pictures import PooledDecoder, PooledEncoder
+
+
+def plainly(x, norm, *, pools, doubles):
+    if pools:
+        x = F.max_pool2d(x, 2)
+    x = F.silu(norm(x))
+    return F.interpolate(x, scale_factor=2, mode="nearest") if doubles else x
+
+
+@pytest.mark.parametrize("doubles", [False, True])
+@pytest.mark.parametrize("pools", [False, True])
+@pytest.mark.parametrize("shape", [(1, 4, 2, 2), (3, 48, 6, 4), (2, 33, 10, 6)])
+def test_pictures_and_gradients_are_those_of_torch(shape, pools, doubles):
+    generator = torch.Generator().manual_seed(0)
+    # One decimal only, so that many of 2 x 2 places are equal.
+    x = (10 * torch.randn(shape, generator=generator)).round().div(10).to(DEVICE)
+    norm = ChannelRMSNorm(shape[1])
+    nn.init.normal_(norm.norm.weight, generator=generator)
+    norm.to(DEVICE)
+    results = []
+    for function in (
+        lambda x: plainly(x, norm, pools=pools, doubles=doubles),
+        lambda x: refine_pictures(
+            x, norm.norm.weight, eps=NORM_EPSILON, pools=pools, doubles=doubles
+        ),
+    ):
+        given = x.clone(memory_format=torch.channels_last).requires_grad_()
+        y = function(given)
+        # A weight for each place, in another order in memory than the pictures.
+        places = torch.arange(y.numel(), dtype=torch.float32, device=DEVICE).sin().view(y.shape)
+        gradients = torch.autograd.grad((places * y).sum(), [given, norm.norm.weight])
+        results.append((y, *gradients))
+    torch.testing.assert_close(results[1], results[0], rtol=1e-4, atol=2e-5)
+
+
+def test_one_place_by_hand():
+    # Maxima (3, 4) of 2 x 2 places; their mean square is 12.5; weights 1 and -2:
+    # h = (0.8485247, -2.2627326); silu = (0.5941859, -0.2132780).
+    x = torch.tensor([[[[3.0, 1.0], [-5.0, 2.0]], [[0.0, 4.0], [-9.0, 4.0]]]], device=DEVICE)
+    weight = torch.tensor([1.0, -2.0], device=DEVICE)
+    y = refine_pictures(x, weight, eps=NORM_EPSILON, pools=True, doubles=False)
+    expected = torch.tensor([0.5941859, -0.2132780], device=DEVICE)
+    torch.testing.assert_close(y.flatten(), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(DEVICE != "cuda", reason="needs a GPU")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_encoder_and_decoder_on_a_gpu_learn_what_they_learn_on_the_cpu(dtype):
+    torch.manual_seed(0)
+    encoder = PooledEncoder((3, 64, 64), depth=8, activation="silu")
+    decoder = PooledDecoder(
+        32, encoder.output_dim - 32, (3, 64, 64), depth=8, units=16, n_blocks=4, norm="rms",
+        activation="silu",
+    )  # fmt: skip
+    both = nn.Sequential(encoder, decoder)
+    shown = torch.rand((6, 3, 64, 64))
+    results = []
+    for device in ("cpu", "cuda"):
+        both.to(device)
+        with torch.autocast(device, dtype=torch.bfloat16, enabled=dtype == torch.bfloat16):
+            loss = (both(shown.to(device)) - 0.2).square().mean()
+        gradients = torch.autograd.grad(loss, list(both.parameters()))
+        results.append([loss.detach().cpu(), *(g.cpu() for g in gradients)])
+    # The convolutions of tensor cores round to 10 bits of mantissa, bfloat16 has 7.
+    share = 0.02 if dtype == torch.float32 else 0.1
+    for ours, expected in zip(results[1], results[0], strict=True):
+        assert (ours - expected).norm() <= share * expected.norm() + 1e-6
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(DEVICE != "cuda", reason="needs a GPU")
+def test_pictures_are_encoded_by_a_captured_graph():
+    torch.manual_seed(0)
+    encoder = PooledEncoder((3, 64, 64), depth=4, activation="silu").cuda()
+    captured = CapturedCall(lambda shown: (encoder(shown),))
+    with torch.inference_mode():
+        for _ in range(2):
+            shown = torch.rand((2, 3, 64, 64), device="cuda")
+            torch.testing.assert_close(captured(shown)[0], encoder(shown))
