@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from gym_envs.compile_notice import leave_saying_to_another
 from utils.distributed.launcher import describe_end
 from utils.distributed.ranks import Ranks
 from utils.distributed.team import PeerFailedError, Team
@@ -92,6 +93,7 @@ def follow(ranks: Ranks) -> int:
         The exit code.
     """
     ignore_signals()
+    leave_saying_to_another("the leader of the team speaks")
     try:
         team = Team(ranks)
     except PeerFailedError as error:

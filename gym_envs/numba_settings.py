@@ -11,7 +11,6 @@ import hashlib
 import os
 import platform
 import shutil
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -22,7 +21,7 @@ from numba import njit
 from numba.core import event
 from numba.extending import intrinsic
 
-from gym_envs.compile_notice import COMPILING
+from gym_envs.compile_notice import say_compiling
 
 __all__ = ["FAST_MATH", "HAS_AVX512", "intrinsic", "njit"]
 
@@ -61,11 +60,9 @@ class _CompileNotice(event.Listener):
         if self._has_spoken or module.split(".")[0] not in ("gym_envs", "utils", "agents"):
             return
         self._has_spoken = True
-        print(
-            f"{COMPILING} (some 20 s, more where it is busy; once for each kind of "
-            f"environment and agent: later starts load the result from {numba.config.CACHE_DIR})",
-            file=sys.stderr,
-            flush=True,
+        say_compiling(
+            "(some 20 s, more where it is busy; once for each kind of environment and agent: later "
+            f"starts load the result from {numba.config.CACHE_DIR})"
         )
 
     def on_end(self, ended: event.Event) -> None:

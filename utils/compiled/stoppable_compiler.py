@@ -15,7 +15,7 @@ import numba
 from numba.core import event
 
 from gym_envs import numba_settings  # noqa: F401  (it chooses the folder of compiled code)
-from gym_envs.compile_notice import COMPILING
+from gym_envs.compile_notice import say_compiling
 from utils.storage import take_lock
 
 _POLL_SECONDS = 0.05
@@ -90,8 +90,7 @@ def _turn(check: Callable[[], None]) -> Iterator[None]:
             check()
             if not has_told and time.monotonic() - began > _PATIENCE_SECONDS:
                 has_told = True
-                text = f"{COMPILING} is what another process does; waiting for its result"
-                print(text, file=sys.stderr, flush=True)
+                say_compiling("is what another process does; waiting for its result")
             time.sleep(_POLL_SECONDS)
         yield
     finally:

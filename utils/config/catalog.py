@@ -84,7 +84,7 @@ def find_variant(config_id: str, *, config_dir: Path) -> tuple[EnvironmentFile, 
 
 def _find_file(name: str, config_dir: Path) -> EnvironmentFile:
     if name.endswith(".yaml"):
-        return read_environment_file(Path(name))
+        return _read_by_path(Path(name), config_dir)
     paths = {path.stem: path for path in config_dir.glob("*.yaml")}
     stem = name.replace("/", "-")
     if stem in paths:
@@ -93,6 +93,20 @@ def _find_file(name: str, config_dir: Path) -> EnvironmentFile:
     if family is None:
         raise ConfigError(_unknown_environment(name, paths, config_dir))
     return _member(family, name)
+
+
+def _read_by_path(path: Path, config_dir: Path) -> EnvironmentFile:
+    """Read a config file by its path; its environment has the variants of its family too.
+
+    Raises:
+        ConfigError: It is the file of a family, which is of no environment by itself.
+    """
+    if path.resolve() in [of_family.resolve() for of_family in _family_paths(config_dir)]:
+        raise ConfigError(
+            f"'{path}' is what all environments of {path.stem}/ can be trained with: name one of "
+            f"them, as train.py --list-envs {path.stem} does"
+        )
+    return _with_family(read_environment_file(path), config_dir)
 
 
 def _find_family(name: str, config_dir: Path) -> EnvironmentFile | None:

@@ -1,5 +1,6 @@
 """Environments of Brax step, end, draw and repeat as Gymnasium environments do."""
 
+import subprocess
 import sys
 
 import gymnasium as gym
@@ -7,8 +8,21 @@ import numpy as np
 import pytest
 
 from gym_envs.brax.registration import NAMES, register
+from tests.helpers.commands import ROOT
 from utils.environment import build_env
 from utils.errors import ConfigError, MissingDependencyError
+
+
+def test_gymnasium_finds_the_ids_by_the_package():
+    code = (
+        "import gymnasium, sys; sys.modules['brax'] = None\n"
+        "try: gymnasium.make('gym_envs.brax:brax/ant')\n"
+        "except Exception as error: print(type(error).__name__)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "MissingDependencyError\n"  # it is known, and Brax is what it lacks
 
 
 def test_ids_are_known_without_brax(monkeypatch):

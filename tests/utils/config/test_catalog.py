@@ -154,6 +154,26 @@ def test_what_a_family_can_do_needs_no_file_and_gives_way_to_one(families):
     assert (inherited.seed, inherited.spec.summary, inherited.gamma) == (7, "Pong", 0.25)
 
 
+def test_a_file_that_is_named_by_its_path_has_its_family_too(families, tmp_path):
+    for path in (families / "ALE-Pong-v5.yaml", tmp_path / "tuned" / "ALE-Pong-v5.yaml"):
+        if not path.exists():
+            path.parent.mkdir()
+            path.write_text((families / path.name).read_text().replace("seed: 7", "seed: 8"))
+        own = load_config(f"{path}:ppo", config_dir=families)
+        inherited = load_config(f"{path}:other", config_dir=families)
+        seed = 7 if path.parent == families else 8
+        assert (own.seed, own.gamma) == (seed, 0.99)
+        assert (inherited.env_id, inherited.seed, inherited.gamma) == ("ALE/Pong-v5", seed, 0.25)
+    with pytest.raises(ConfigError, match=r"did you mean 'other'"):
+        load_config(f"{path}:othr", config_dir=families)
+
+
+def test_the_file_of_a_family_is_no_environment(families):
+    path = families.with_name("families") / "ALE.yaml"
+    with pytest.raises(ConfigError, match=r"ALE\.yaml' is what all environments of ALE/ can be"):
+        load_config(f"{path}:ppo", config_dir=families)
+
+
 def test_the_lists_tell_of_families(families):
     assert list_configs(config_dir=families).splitlines() == [
         "environment  variants    solved at  task",

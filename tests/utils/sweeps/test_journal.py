@@ -13,7 +13,7 @@ def test_a_disk_without_locks_is_refused(tmp_path, monkeypatch):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(StorageError, match="without file locks.*: give --out a folder on another"):
+    with pytest.raises(StorageError, match=r"without file locks.*: give --out a folder on"):
         SystemLock(tmp_path / "journal.log.lock").acquire()
     with (
         pytest.raises(StorageError, match="without file locks"),
