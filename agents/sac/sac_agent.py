@@ -201,26 +201,28 @@ class SACAgent(ReplayAgent):
         loss = critic_loss(q=q, target=target)
         of_critic = (loss if batch.weight is None else loss * batch.weight).mean()
         critic_norm = self.step_optimizer("critic", of_critic)
-        of_actor, entropy = self.actor_losses(batch, alpha)
-        actor_norm = self.step_optimizer("policy", of_actor.mean())
+        losses, entropies = self.actor_losses(batch, alpha)
+        of_actor, entropy = losses.mean(), entropies.mean()
+        actor_norm = self.step_optimizer("policy", of_actor)
         if "temperature" in self.optimizers:
             of_temperature = temperature_loss(
                 log_alpha=self.temperature.log_alpha,
                 entropy=entropy,
-                target_entropy=self.target_entropies(batch),
+                target_entropy=self.entropy_to_keep(batch),
             )
-            self.step_optimizer("temperature", of_temperature.mean())
+            self.step_optimizer("temperature", of_temperature)
         move_towards_(self.target, self.critic, tau=self.config.target_tau)
         numbers = (
             of_critic.detach(),
-            of_actor.detach().mean(),
+            of_actor.detach(),
             q.detach().mean(),
-            entropy.mean(),
+            entropy,
             alpha,
             critic_norm,
             actor_norm,
         )
-        error = (q.detach() - target).abs().mean(dim=0)
+        is_wanted = self.config.prioritized_replay
+        error = (q.detach() - target).abs().mean(dim=0) if is_wanted else None
         return Learned(dict(zip(KEYS, numbers, strict=True)), error)
 
     def next_value(self, batch: ReplayBatch, alpha: Tensor) -> Tensor:
@@ -258,15 +260,15 @@ class SACAgent(ReplayAgent):
         entropy = -(logprob.exp() * logprob).sum(dim=1).detach()
         return actor_loss_of_choices(q=q, logprob=logprob, alpha=alpha), entropy
 
-    def target_entropies(self, batch: ReplayBatch) -> float | Tensor:
-        """Return the entropy to keep: one for all states, or (B,) where masks leave fewer choices.
+    def entropy_to_keep(self, batch: ReplayBatch) -> float | Tensor:
+        """Return the mean entropy to keep, (); it depends on where masks leave fewer choices.
 
         Where only few are allowed the entropy of all of them is out of reach, and the temperature
         would rise without end.
         """
         if batch.mask is None or self.config.target_entropy != "auto":
             return self.target_entropy
-        return CHOICE_ENTROPY * batch.mask.sum(dim=1).log()
+        return CHOICE_ENTROPY * batch.mask.sum(dim=1).log().mean()
 
     def draw_noise(self, n: int) -> Tensor:
         """Return standard normal noise for n actions of this process's part of a batch, (n, A)."""

@@ -8,6 +8,7 @@ one nat of entropy.
 from __future__ import annotations
 
 from torch import Tensor
+from torch.nn import functional as F
 
 
 def soft_value(*, q: Tensor, logprob: Tensor, alpha: Tensor) -> Tensor:
@@ -77,7 +78,8 @@ def critic_loss(*, q: Tensor, target: Tensor) -> Tensor:
         (B,) float.
     """
     assert q.shape[1:] == target.shape, (q.shape, target.shape)
-    return 0.5 * (q - target.detach()).square().sum(dim=0)
+    squares = F.mse_loss(q, target.detach().expand_as(q), reduction="none")
+    return 0.5 * squares.sum(dim=0)
 
 
 def actor_loss(*, q: Tensor, logprob: Tensor, alpha: Tensor) -> Tensor:
@@ -93,7 +95,8 @@ def actor_loss(*, q: Tensor, logprob: Tensor, alpha: Tensor) -> Tensor:
     Returns:
         (B,) float.
     """
-    return -soft_value(q=q, logprob=logprob, alpha=alpha.detach())
+    assert q.shape[1:] == logprob.shape, (q.shape, logprob.shape)
+    return alpha.detach() * logprob - q.min(dim=0).values
 
 
 def actor_loss_of_choices(*, q: Tensor, logprob: Tensor, alpha: Tensor) -> Tensor:
@@ -120,10 +123,11 @@ def temperature_loss(
 
     Args:
         log_alpha: () gradients flow.
-        entropy: (B,) of the policy, or minus the log-density of an action drawn; none flow.
+        entropy: (B,) of the policy, or minus the log-density of an action drawn; none flow. Or
+            their mean, (), for the loss is linear in it.
         target_entropy: What the mean entropy shall be, in nats; or (B,) for each state.
 
     Returns:
-        (B,) float.
+        (B,) float, or ().
     """
     return log_alpha * (entropy.detach() - target_entropy)

@@ -6,6 +6,7 @@ Fujimoto et al. 2018, "Addressing function approximation error in actor-critic m
 from __future__ import annotations
 
 from torch import Tensor
+from torch.nn import functional as F
 
 
 def smoothed_action(*, action: Tensor, noise: Tensor, limit: float) -> Tensor:
@@ -53,7 +54,8 @@ def critic_loss(*, q: Tensor, target: Tensor) -> Tensor:
         (B,) float.
     """
     assert q.shape[1:] == target.shape, (q.shape, target.shape)
-    return (q - target.detach()).square().sum(dim=0)
+    squares = F.mse_loss(q, target.detach().expand_as(q), reduction="none")
+    return squares.sum(dim=0)
 
 
 def actor_loss(*, q: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -30,7 +31,36 @@ def squash(mean: Tensor, log_std: Tensor, noise: Tensor) -> tuple[Tensor, Tensor
         action (B, A) in [-1, 1] and its log-density (B,); gradients flow to mean and log_std.
     """
     assert mean.shape == log_std.shape == noise.shape, (mean.shape, log_std.shape, noise.shape)
-    unsquashed = torch.addcmul(mean, log_std.exp(), noise)
-    normal = 0.5 * noise.square() + log_std + _HALF_LOG_TWO_PI
-    volume = 2.0 * (_LOG_TWO - unsquashed - F.softplus(-2.0 * unsquashed))
-    return unsquashed.tanh(), -(normal + volume).sum(dim=1)
+    action, logprob = _Squash.apply(mean, log_std, noise)  # type: ignore[no-untyped-call]
+    return action, logprob
+
+
+class _Squash(torch.autograd.Function):
+    """See `squash`; with ``u = unsquashed`` the derivative of ``-log(1 - tanh(u)^2)`` is 2 tanh(u).
+
+    Written out it is a third of the operations, which are what it costs on a GPU.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, mean: Tensor, log_std: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+        std = log_std.exp()
+        unsquashed = torch.addcmul(mean, std, noise)
+        action = unsquashed.tanh()
+        # softplus(-2u) is -2 of this, and so no negative number has to be made.
+        soft = F.softplus(unsquashed, beta=-2.0)
+        minus = torch.addcmul(log_std, noise, noise, value=0.5)
+        minus = minus.sub_(unsquashed, alpha=2.0).add_(soft, alpha=4.0)
+        constant = mean.shape[1] * (_HALF_LOG_TWO_PI + 2.0 * _LOG_TWO)
+        ctx.save_for_backward(action, std, noise)
+        return action, -constant - minus.sum(dim=1)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, of_action: Tensor, of_logprob: Tensor) -> Any:
+        action, std, noise = ctx.saved_tensors
+        of_logprob = of_logprob.unsqueeze(1)
+        of_mean = torch.ops.aten.tanh_backward(of_action, action)
+        of_mean = of_mean.addcmul_(action, of_logprob, value=2.0)
+        of_log_std = (of_mean * (std * noise)).sub_(of_logprob)
+        of_noise = of_mean * std - of_logprob * noise if ctx.needs_input_grad[2] else None
+        return of_mean, of_log_std, of_noise

@@ -91,11 +91,12 @@ def test_the_critics_learn_from_what_the_environment_was_given_in_units() -> Non
 
 
 def test_an_update_moves_the_critics_towards_a_target_by_hand() -> None:
-    agent = make("Pendulum-v1", ent_coef=0.5, batch_size=2, gamma=0.9)
+    agent = make("Pendulum-v1", ent_coef=0.5, batch_size=2, gamma=0.9, prioritized_replay=True)
     agent.dense = None
     begin(agent)
     agent.source.collector.collect(10, is_random=True, write=agent.source._write)
-    batch = agent.prepare(agent.source.sample())
+    batch = agent.prepare(agent.source.sample(beta=0.4))
+    assert batch.weight.tolist() == [1, 1]  # all that is new is of equal priority
     noise = agent.noise_generator.get_state()
     value = agent.next_value(batch, torch.tensor(0.5))
     agent.noise_generator.set_state(noise)
@@ -151,10 +152,10 @@ def test_masked_choices_are_neither_taken_nor_bootstrapped_from() -> None:
     # Each state keeps 98 % of what its own choices have: 0 where there is one, never out of reach.
     n_allowed = batch.mask.sum(dim=1).tolist()
     kept = [0.98 * math.log(n) for n in n_allowed]
-    assert agent.target_entropies(batch).tolist() == pytest.approx(kept, abs=1e-6)
+    assert float(agent.entropy_to_keep(batch)) == pytest.approx(np.mean(kept), abs=1e-6)
     assert len(set(n_allowed)) > 1
     agent = make("tests.helpers.masked_envs:Masked-v0", action_masks=True, target_entropy=0.2)
-    assert agent.target_entropies(batch) == 0.2
+    assert agent.entropy_to_keep(batch) == 0.2
 
 
 def test_the_temperature_is_learnt_or_stays() -> None:

@@ -56,3 +56,10 @@ def test_saturated_actions_keep_finite_densities_and_gradients() -> None:
     torch.testing.assert_close(logprob, torch.tensor([77.6947671, 77.6947671]))
     logprob.sum().backward()
     torch.testing.assert_close(mean.grad, torch.tensor([[2.0], [-2.0]]))
+
+
+def test_gradients_are_those_of_finite_differences() -> None:
+    generator = torch.Generator().manual_seed(2)
+    inputs = torch.randn((3, 5, 2), generator=generator, dtype=torch.float64).unbind(0)
+    leaves = [part.clone().requires_grad_(True) for part in inputs]
+    assert torch.autograd.gradcheck(squash, leaves)
