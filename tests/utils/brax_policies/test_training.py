@@ -1,5 +1,7 @@
 """A policy trains with Brax for a moment, and every tool opens it."""
 
+import json
+
 import pytest
 
 from agents import build_agent
@@ -22,7 +24,7 @@ def test_trained_stored_judged(tmp_path):
     pytest.importorskip("brax")
     told = []
     trained = train_with_brax(arguments(tmp_path, "--episode-steps=50"), tell=told.append)
-    assert len(told) == 2
+    assert len(told) == 3  # what is trained, and two evaluations
     run, config = open_run("@last", tmp_path)
     assert run.id == trained.run.id
     assert run.read_status()["status"] == "completed"
@@ -30,7 +32,9 @@ def test_trained_stored_judged(tmp_path):
     assert run.metrics_csv.read_text().startswith("epoch,timesteps,val/roll/ep_rew_mean")
     result = judge_run(run, config, load_policy, parse_eval_args(["--episodes=2"]))
     assert result.n_unfinished == 0
-    assert run.results_path.is_file()
+    results = json.loads(run.results_path.read_text())
+    assert results["test"]["best"]["returns"] == list(result.returns)
+    assert results["training_seconds"] == trained.seconds > 0.0
     with pytest.raises(ConfigError, match=r"brax_train_policy.py brax/inverted_pendulum"):
         build_agent(config)
 
