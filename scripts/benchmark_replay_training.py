@@ -38,6 +38,9 @@ def read_options() -> argparse.Namespace:
     parser.add_option(
         "--device", default="cpu", choices=("cpu", "cuda"), help="of both sides (default cpu)"
     )
+    parser.add_option(
+        "--our-device", choices=("cpu", "cuda"), help="of ours, where it is not that of the peer"
+    )
     options = parser.parse_or_refuse()
     for name in options.task:
         if name not in TASKS:
@@ -58,6 +61,7 @@ def main() -> None:
         "timesteps": options.timesteps,
         "windows": options.windows,
         "device": options.device,
+        "our_device": options.our_device or options.device,
     }
     report = BenchmarkReport("replay_training", torch_threads=options.threads, settings=settings)
     for name in options.task:
@@ -72,16 +76,20 @@ def compare(
     from utils.benchmarks.training_speed import time_trainings
 
     timesteps = options.timesteps or task.timesteps
-    contestants = {OURS: prepare_ours, PEER: prepare_sb3}
+    our_device = options.our_device or options.device
+    contestants = {
+        OURS: partial(prepare_ours, task, device=our_device),
+        PEER: partial(prepare_sb3, task, device=options.device),
+    }
     for prepare in contestants.values():  # imports and first calls are in no window
-        prepare(task, 0, timesteps=2000, device=options.device)()
-    settings = {"timesteps": timesteps, "device": options.device}
+        prepare(0, timesteps=2000)()
     scores = time_trainings(
-        {key: partial(prepare, task, **settings) for key, prepare in contestants.items()},
+        {key: partial(prepare, timesteps=timesteps) for key, prepare in contestants.items()},
         timesteps=timesteps,
         seeds=range(1, options.windows + 1),
     )
-    title = f"{name}, settings of the RL Zoo, {timesteps:,} timesteps, {options.device}"
+    where = our_device if our_device == options.device else f"{our_device} beside {options.device}"
+    title = f"{name}, settings of the RL Zoo, {timesteps:,} timesteps, {where}"
     report.add_scores(title, scores, unit="steps/s", peer=PEER)
 
 
