@@ -209,9 +209,10 @@ class DQNAgent(ReplayAgent):
         is_noisy = self.policy.is_noisy
         output = self.policy(batch.observation, is_noisy=is_noisy)
         with torch.no_grad():
-            following = self.target(batch.next_observation, is_noisy=is_noisy)
+            seen = self.target.encoder.prepare(batch.next_observation)
+            following = self.target(seen, is_noisy=is_noisy, is_prepared=True)
             selector = (
-                self.policy(batch.next_observation, is_noisy=is_noisy)
+                self.policy(seen, is_noisy=is_noisy, is_prepared=True)
                 if self.config.double
                 else following
             )

@@ -56,15 +56,35 @@ class ObservationEncoder(nn.Module):
                 starts = torch.as_tensor(space.start.reshape(-1), dtype=torch.int64)
                 self.register_buffer("_starts", starts, persistent=False)
 
-    def forward(self, observation: Observation) -> Tensor:
-        """Map (B, *space.shape) observations to (B, output_dim) float32 features."""
+    def prepare(self, observation: Observation) -> Observation:
+        """Return (B, *space.shape) observations with their pictures as convolutions read them.
+
+        That is as floats in [0, 1], on a GPU with the channels last. All else is as it was. Who asks
+        several encoders of one space does this once, and tells `forward`.
+        """
         if self.parts is not None:
             pairs = zip(self._keys, self.parts, strict=True)
-            return torch.cat([part(observation[key]) for key, part in pairs], dim=-1)
+            return {key: part.prepare(observation[key]) for key, part in pairs}
+        if self.cnn is None:
+            return observation
+        if observation.is_cuda:  # while it is small
+            observation = observation.contiguous(memory_format=torch.channels_last)
+        return observation / 255.0
+
+    def forward(self, observation: Observation, *, is_prepared: bool = False) -> Tensor:
+        """Map (B, *space.shape) observations to (B, output_dim) float32 features.
+
+        Args:
+            observation: As the space says.
+            is_prepared: It comes from `prepare`.
+        """
+        if self.parts is not None:
+            pairs = zip(self._keys, self.parts, strict=True)
+            return torch.cat(
+                [part(observation[key], is_prepared=is_prepared) for key, part in pairs], dim=-1
+            )
         if self.cnn is not None:
-            if observation.is_cuda:  # as the tensor cores read it, while it is small
-                observation = observation.contiguous(memory_format=torch.channels_last)
-            return self.cnn(observation / 255.0)
+            return self.cnn(observation if is_prepared else self.prepare(observation))
         match self.space:
             case gym.spaces.Discrete():
                 index = observation.to(torch.int64) - int(self.space.start)

@@ -114,14 +114,17 @@ class QNetwork(nn.Module):
         """Return the layers with noise in their weights."""
         return [module for module in self.modules() if isinstance(module, NoisyLinear)]
 
-    def forward(self, observation: Observation, *, is_noisy: bool = False) -> Tensor:
+    def forward(
+        self, observation: Observation, *, is_noisy: bool = False, is_prepared: bool = False
+    ) -> Tensor:
         """Return the outputs for every action, (B, A, K): logits of K atoms, or K = 1 value.
 
         Args:
             observation: (B, ...)
             is_noisy: With the noise as drawn rather than by the means of the weights.
+            is_prepared: The observation comes from `ObservationEncoder.prepare`.
         """
-        hidden = self.trunk(self.encoder(observation))
+        hidden = self.trunk(self.encoder(observation, is_prepared=is_prepared))
         output = self.advantage(hidden, is_noisy=is_noisy).unflatten(1, (self.n_actions, -1))
         if self.value is None:
             return output

@@ -135,3 +135,18 @@ def test_values_outside_the_space_are_not_encoded_in_silence() -> None:
 def test_unsupported_spaces_are_refused_by_name() -> None:
     with pytest.raises(ConfigError, match="Text"):
         ObservationEncoder(gym.spaces.Text(4), feature_dim=8, orthogonal_init=True)
+
+
+def test_pictures_that_were_prepared_once_are_not_scaled_again() -> None:
+    picture = gym.spaces.Box(0, 255, (3, 36, 36), np.uint8)
+    space = gym.spaces.Dict({"camera": picture, "speed": gym.spaces.Box(-1, 1, (2,))})
+    generator = torch.Generator().manual_seed(0)
+    camera = torch.randint(256, (2, 3, 36, 36), generator=generator, dtype=torch.uint8)
+    speed = torch.tensor([[0.25, 0.5], [-1.0, 1.0]])
+    encoder = ObservationEncoder(space, feature_dim=8, orthogonal_init=True)
+    prepared = encoder.prepare({"camera": camera, "speed": speed})
+    assert torch.equal(prepared["camera"], camera.float() / 255.0)
+    assert torch.equal(prepared["speed"], speed)
+    features = encoder({"camera": camera, "speed": speed})
+    assert torch.equal(encoder(prepared, is_prepared=True), features)
+    assert not torch.equal(encoder(prepared), features)
