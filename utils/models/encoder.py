@@ -59,8 +59,8 @@ class ObservationEncoder(nn.Module):
     def prepare(self, observation: Observation) -> Observation:
         """Return (B, *space.shape) observations with their pictures as convolutions read them.
 
-        That is as floats in [0, 1], on a GPU with the channels last. All else is as it was. Who asks
-        several encoders of one space does this once, and tells `forward`.
+        That is as floats in [0, 1], on a GPU with the channels last. All else is as it was. Who
+        asks several encoders of one space does this once, and tells `forward`.
         """
         if self.parts is not None:
             pairs = zip(self._keys, self.parts, strict=True)
