@@ -298,6 +298,23 @@ def test_a_graph_reads_all_that_changes_from_tensors(name) -> None:
 
 
 @pytest.mark.usefixtures("by_tensors")
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [("sac", 148), ("sac with priorities", 195), ("td3", 80), ("rainbow of pictures", 340)],
+)
+def test_an_update_is_of_few_operations(name, most) -> None:
+    """On a GPU it costs what their number is, as long as networks are small."""
+    agent = build(name)
+    agent.compiled = None
+    train_epochs(agent, 2)
+    update = ReplayUpdate(agent)
+    update.load(1)
+    with recorded() as operations:
+        update.run()
+    assert operations.n_launches() <= most
+
+
+@pytest.mark.usefixtures("by_tensors")
 def test_more_updates_than_are_made_ready_for_at_once_are_all_made() -> None:
     agent = build("dqn")
     agent.compiled = None

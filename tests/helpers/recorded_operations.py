@@ -35,19 +35,29 @@ class RecordedOperations(TorchDispatchMode):
         """Return what was done, in order."""
         return [func.overloadpacket.__name__ for func, *_ in self._calls]
 
+    def n_launches(self) -> int:
+        """Return how many operations compute something, rather than look at or ask for memory."""
+        return sum(
+            not (_is_view(func) or name.startswith(("empty", "new_empty", "_record_function")))
+            and name not in ("scalar_tensor", "detach", "_unsafe_view")
+            for (func, *_), name in zip(self._calls, self.names(), strict=True)
+        )
+
     def replay(self) -> None:
         """Do all of it again."""
         with torch.no_grad():
             for func, args, kwargs, before in self._calls:
-                returns = func._schema.returns
-                is_view = any(r.alias_info and not r.alias_info.is_write for r in returns)
-                if is_view:
+                if _is_view(func):
                     continue
                 now = func(*args, **kwargs)
-                if not any(r.alias_info for r in returns):
+                if not any(r.alias_info for r in func._schema.returns):
                     for old, new in zip(tree_leaves(before), tree_leaves(now), strict=True):
                         if isinstance(old, torch.Tensor):
                             old.copy_(new)
+
+
+def _is_view(func: Any) -> bool:
+    return any(r.alias_info and not r.alias_info.is_write for r in func._schema.returns)
 
 
 @contextmanager
