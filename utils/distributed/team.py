@@ -67,6 +67,7 @@ class Team:
         self.is_over = False
         """Whether the last exchange is made: from then on the end of another does no harm."""
         store_file = store_file or _store_file()
+        _import_takers_of_the_group()
         try:
             store = _open_store(ranks, store_file)
             # The processes say good-bye through the same store, under names of their own.
@@ -302,6 +303,15 @@ def _all_gather_object(box: list[Any], value: Any) -> None:
 def _store_file() -> Path | None:
     name = os.environ.get(STORE_FILE)
     return None if name is None else Path(name)
+
+
+def _import_takers_of_the_group() -> None:
+    """Import what takes the group that there is when it is imported for a default of functions.
+
+    Later it would keep that group for ever, and its threads, which must not outlive `close`: one
+    that lets go of a tensor while the interpreter ends aborts the process.
+    """
+    import torch.distributed.nn  # noqa: F401
 
 
 def _stay_on_this_machine() -> None:
