@@ -90,7 +90,8 @@ def scores_row(scores: MethodScores) -> tuple[str, ...]:
 
 def _head(comparison: Comparison) -> str:
     n = sum(method.n_runs for method in comparison.methods)
-    lines = [f"{comparison.metric} of {n} runs by {comparison.by} on {', '.join(comparison.tasks)}"]
+    runs = "1 run" if n == 1 else f"{n} runs"
+    lines = [f"{comparison.metric} of {runs} by {comparison.by} on {', '.join(comparison.tasks)}"]
     lines += [f"  {task}: {scale.reason}" for task, scale in comparison.scales.items()]
     return "\n".join(lines)
 
@@ -144,6 +145,13 @@ def _notes(comparison: Comparison, scores: Sequence[MethodScores]) -> list[str]:
         notes.append(
             f"note: fewer than {FEW_RUNS} runs of {', '.join(few)}: bootstrap intervals are too "
             "narrow there (of 3 runs they hold the truth 75 times in 100, of 5 runs 94 times)"
+        )
+    repeats = [f"{n} of {m.name}" for m in comparison.methods if (n := m.n_repeats)]
+    if repeats:
+        notes.append(
+            f"note: runs with the settings and the seed of another: {', '.join(repeats)}. They are "
+            "no new samples, and the intervals take them for some: select by group, or train other "
+            "seeds"
         )
     if comparison.n_without_score:
         notes.append(

@@ -73,6 +73,17 @@ def select(records: Sequence[Record], conditions: Sequence[Condition]) -> list[R
     return [record for record in records if all(c.holds(record) for c in conditions)]
 
 
+def find_idle_values(records: Sequence[Record], conditions: Sequence[Condition]) -> list[str]:
+    """Return those of several values of a condition that no run has: `group=a-mistyped-name`."""
+    return [
+        f"{condition.key}={value}"
+        for condition in conditions
+        if condition.key and condition.operator == "=" and len(condition.values) > 1
+        for value in condition.values
+        if not any(_equals(record.value(condition.key), value) for record in records)
+    ]
+
+
 def check_key(key: str, records: Sequence[Record]) -> None:
     """Refuse a name that no run knows.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -51,6 +52,16 @@ class Method:
     def n_runs(self) -> int:
         """Runs of all tasks."""
         return sum(len(runs) for runs in self.runs.values())
+
+    @property
+    def n_repeats(self) -> int:
+        """Runs whose settings and seed another run of the method has too."""
+        texts = [
+            json.dumps(record.settings, sort_keys=True, default=str)
+            for runs in self.runs.values()
+            for record in runs
+        ]
+        return len(texts) - len(set(texts))
 
 
 @dataclass(frozen=True, slots=True)

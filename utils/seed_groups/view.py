@@ -48,9 +48,11 @@ class GroupView:
     def begin(self, *, n_jobs: int) -> None:
         """Say what is about to be trained."""
         n_done = sum(member.state is State.COMPLETED for member in self._members)
+        n = len(self._members)
         done = f", {n_done} complete already" if n_done else ""
+        side_by_side = f", {n_jobs} at a time" if n_done < n else ""
         self._say(
-            f"{self._config.config_id}: {len(self._members)} seeds{done}, {n_jobs} at a time, "
+            f"{self._config.config_id}: {n} {'seed' if n == 1 else 'seeds'}{done}{side_by_side}, "
             f"group {self._group.id}"
         )
 

@@ -90,6 +90,14 @@ def test_compare_and_its_mistakes(capsys, runs_dir):
         run(capsys, runs_dir, "compare", "--by", "gama")
 
 
+def test_a_value_that_no_run_has_is_told(capsys, runs_dir):
+    words = ["variant=ppo,othr", "seed=0,1", "--runs-dir", str(runs_dir)]
+    assert main(["list", *words]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.endswith("2 runs\n")
+    assert shown.err == f"note: no run in '{runs_dir}' has variant=othr\n"
+
+
 def test_plots_are_written(capsys, runs_dir, tmp_path):
     run(capsys, runs_dir, "plot", "--out", str(tmp_path / "a" / "curves"))
     assert (tmp_path / "a" / "curves.png").read_bytes().startswith(b"\x89PNG")

@@ -93,6 +93,20 @@ def test_runs_without_a_score_are_counted(tmp_path):
         compared(tmp_path, metric="tst")
 
 
+def test_runs_that_repeat_another_are_told(tmp_path):
+    seeds(tmp_path, [400.0, 500.0, 480.0])
+    seeds(tmp_path, [100.0, 300.0, 200.0], variant="other", gamma=0.99)
+    assert [method.n_repeats for method in compared(tmp_path).methods] == [0, 0]
+    assert "no new samples" not in text_of(compared(tmp_path))
+    seeds(tmp_path, [400.0, 500.0])  # seeds 0 and 1 once more, with the same settings
+    seeds(tmp_path, [100.0], variant="other", gamma=0.9)  # and with others
+    found = {method.name: method.n_repeats for method in compared(tmp_path).methods}
+    assert found == {"CartPole-v1:ppo": 2, "CartPole-v1:other": 0}
+    assert "the seed of another: 2 of CartPole-v1:ppo. They are no new" in text_of(
+        compared(tmp_path)
+    )
+
+
 def test_any_setting_may_tell_methods_apart(tmp_path):
     seeds(tmp_path, [1.0, 2.0], gamma=0.9)
     seeds(tmp_path, [3.0], gamma=0.99)
@@ -163,11 +177,8 @@ def test_few_evaluations_make_room_for_the_return_in_training(tmp_path):
     assert choose_curve_key([finished_run(tmp_path, curve=[1.0] * 5)]) == KEY
 
 
-def test_the_text_tells_everything(tmp_path):
-    seeds(tmp_path, [400.0, 500.0, 480.0], gamma=0.9)
-    seeds(tmp_path, [100.0, 300.0], variant="other", gamma=0.99)
-    comparison = compared(tmp_path)
-    text = describe_comparison(
+def text_of(comparison):
+    return describe_comparison(
         comparison,
         summarize_methods(comparison),
         improvements(comparison),
@@ -175,6 +186,12 @@ def test_the_text_tells_everything(tmp_path):
         differing_settings(comparison),
         curve="return in evaluation",
     )
+
+
+def test_the_text_tells_everything(tmp_path):
+    seeds(tmp_path, [400.0, 500.0, 480.0], gamma=0.9)
+    seeds(tmp_path, [100.0, 300.0], variant="other", gamma=0.99)
+    text = text_of(compared(tmp_path))
     assert "test/best/ep_rew_mean of 5 runs by config on CartPole-v1" in text
     assert "gap to 475 [95 %]" in text
     assert "CartPole-v1:ppo > CartPole-v1:other  1.00 [1.00, 1.00]" in text
@@ -183,7 +200,7 @@ def test_the_text_tells_everything(tmp_path):
     (line,) = [line for line in text.splitlines() if line.startswith("gamma")]
     assert line.split() == ["gamma", "0.99", "0.9"]
     with pytest.raises(UserError, match="has a curve of 'nothing'"):
-        bands_by_task(comparison, "nothing")
+        bands_by_task(compared(tmp_path), "nothing")
 
 
 def test_a_setting_that_came_after_a_run_does_not_tell_it_apart(tmp_path):

@@ -99,3 +99,14 @@ def test_a_seed_that_compiles_says_so(group, monkeypatch, is_live):
     )
     members[0].state = State.TRAINING
     assert members[0].notice == ""
+
+
+def test_how_many_train_at_a_time_is_told_while_some_do(group, monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr("sys.stderr", stream)
+    done, left = make_member(group, 0, State.COMPLETED), make_member(group, 1, State.WAITING)
+    GroupView(group, [done, left], make_config(), is_quiet=False).begin(n_jobs=1)
+    GroupView(group, [done], make_config(), is_quiet=False).begin(n_jobs=1)
+    first, second = stream.getvalue().splitlines()
+    assert f": 2 seeds, 1 complete already, 1 at a time, group {group.id}" in first
+    assert f": 1 seed, 1 complete already, group {group.id}" in second

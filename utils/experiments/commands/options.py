@@ -11,7 +11,7 @@ from pathlib import Path
 from utils.config.option_parser import OptionParser
 from utils.errors import UserError
 from utils.experiments.cache import read_records
-from utils.experiments.filters import parse_conditions, select
+from utils.experiments.filters import find_idle_values, parse_conditions, select
 from utils.experiments.records import Record
 from utils.run import Run
 from utils.run.options import add_runs_dir_option
@@ -57,6 +57,8 @@ def find_records(runs_dir: Path, filters: Sequence[str], *, needs_one: bool = Tr
     found = select(records, conditions)
     if not found and needs_one:
         raise UserError(f"none of the {len(records)} runs in '{runs_dir}' meets {_shown(filters)}")
+    for value in find_idle_values(records, conditions):
+        print(f"note: no run in '{runs_dir}' has {value}", file=sys.stderr)
     return found
 
 
