@@ -47,7 +47,7 @@ def write_group_report(
     ]
     n_done = sum(member.state is State.COMPLETED for member in members)
     parts = [
-        f"# {config.config_id}, {len(members)} seeds",
+        f"# {config.config_id}, {count_seeds(len(members))}",
         f"{config.spec.summary or config.env_id}. {n_done} of {len(members)} seeds are complete; "
         f"the last work on them took {format_duration(seconds)}. Group `{group.id}`.",
         "## Result",
@@ -88,6 +88,11 @@ def aggregate_text(scores: MethodScores) -> str:
     )
 
 
+def count_seeds(n: int) -> str:
+    """Return a number of seeds in words."""
+    return "1 seed" if n == 1 else f"{n} seeds"
+
+
 def _aggregate_lines(members: Sequence[Member], config: Config) -> list[str]:
     lines = []
     for name in ("best", "last"):
@@ -95,7 +100,7 @@ def _aggregate_lines(members: Sequence[Member], config: Config) -> list[str]:
         values = np.array([mean for mean in means if mean is not None])
         if len(values):
             scores = summarize_values(name, values, target=None)
-            lines.append(f"{name}    {len(values)} seeds: {aggregate_text(scores)}")
+            lines.append(f"{name}    {count_seeds(len(values))}: {aggregate_text(scores)}")
     if not lines:
         n_done = sum(member.state is State.COMPLETED for member in members)
         why = "the config asks for no test" if n_done else "no seed is complete"

@@ -51,6 +51,9 @@ def _begin(args: TrainArgs) -> RunGroup:
         )
     plan = plan_training(args)  # all mistakes of the person are told here
     seeds = args.seeds.resolve(plan.config.seed)
+    if len(args.seeds.listed) == 1 and seeds[0] > 1:
+        n = seeds[0]
+        print(f"note: --seeds {n} is seed {n} alone; {n} seeds are --seeds {n}x", file=sys.stderr)
     return RunGroup.create(
         Path(args.runs_dir), config=plan.config.to_dict(), seeds=seeds, arguments=args.arguments
     )

@@ -13,6 +13,7 @@ from utils.loggers.terminal import LiveBlock, Palette, is_ascii_only, is_termina
 from utils.monitoring.health import RETURN_KEYS
 from utils.run import RunGroup
 from utils.seed_groups.members import Member, RunFinder, State
+from utils.seed_groups.report import count_seeds
 
 _REFRESH_SECONDS = 0.5
 _BAR = 20
@@ -52,7 +53,7 @@ class GroupView:
         done = f", {n_done} complete already" if n_done else ""
         side_by_side = f", {n_jobs} at a time" if n_done < n else ""
         self._say(
-            f"{self._config.config_id}: {n} {'seed' if n == 1 else 'seeds'}{done}{side_by_side}, "
+            f"{self._config.config_id}: {count_seeds(n)}{done}{side_by_side}, "
             f"group {self._group.id}"
         )
 

@@ -67,6 +67,15 @@ def test_quiet_prints_the_result_only(seeds, capsys):
     assert [line.split()[0] for line in shown.out.splitlines()[2:4]] == ["3", "4"]
 
 
+def test_one_seed_is_not_taken_for_so_many(seeds, capsys):
+    assert seeds("CartPole-v1:ppo", "--seeds", "5", "-q") == 0
+    shown = capsys.readouterr()
+    assert shown.err == "note: --seeds 5 is seed 5 alone; 5 seeds are --seeds 5x\n"
+    assert "best    1 seed: mean 105.00" in shown.out
+    assert seeds("CartPole-v1:ppo", "--seeds", "1x", "-q") == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_one_that_fails_is_named_and_the_others_go_on(seeds, tmp_path, capsys):
     with pytest.raises(RunFailedError) as failed:
         seeds("CartPole-v1:ppo", "--seeds", "13,1,2", "--jobs", "1")
