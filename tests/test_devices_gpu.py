@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 import torch
 
@@ -49,3 +51,15 @@ def test_a_failure_of_a_rank_ends_all_with_its_message(tmp_path):
     assert (leader.code, other.code) == (3, 3)
     message = "rank 1: environment 1 of Test-v0 broke"
     assert only_run(tmp_path).read_status()["reason"] == message
+
+
+@pytest.mark.parametrize("fault", ["bug-in-closing", f"gone-in-closing:{signal.SIGTERM.value}"])
+def test_a_rank_that_is_lost_when_its_part_is_done_takes_nothing_from_the_run(fault, tmp_path):
+    """The leader's final test takes longer than it would wait for one that is lost in training."""
+    quiet = QUIET | {"test_episodes": 400, "eval_n_envs": 1, "eval_max_episode_steps": 500}
+    words = settings(**quiet | CASES["CartPole-v1:dreamer"])
+    leader, _ = train_together(
+        2, "CartPole-v1:dreamer", *words, "--devices", "2", runs_dir=tmp_path, faults={1: fault}
+    )
+    assert leader.code == 0, leader.err
+    assert only_run(tmp_path).read_status()["status"] == "completed"

@@ -15,6 +15,7 @@ from utils.config import Config, load_config, load_config_json
 from utils.errors import ConfigError
 from utils.jobs import Job as Process
 from utils.reproduction.time_left import TimeLeft, describe_seconds
+from utils.run.heartbeat import LOCK_NAME
 from utils.run.lock import RunLock
 from utils.run.registry import list_runs
 from utils.run.run import Run
@@ -187,7 +188,7 @@ def _take(job: Job, out: Path) -> RunLock | str:
     try:
         lock = RunLock(folder)
     except ConfigError:
-        return "another process"
+        return f"another process (which holds '{folder / LOCK_NAME}')"
     for run in list_runs(folder):
         status = run.read_status()
         if status["status"] == "running":

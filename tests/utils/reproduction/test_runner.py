@@ -192,6 +192,7 @@ def test_what_another_process_trains_is_waited_for(fake, tmp_path):
     assert run_jobs(JOBS[:2], tmp_path, n_processes=2, tell=tell) == []
     assert fake[0] == [1, 2]  # the first of them by the other process
     assert "CartPole-v1:ppo seed 1: another process has trained it" in told
+    assert any(f"(which holds '{folder / '.lock'}') trains it" in line for line in told)
     assert find_result(job, tmp_path) is not None
 
 
