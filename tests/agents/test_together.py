@@ -37,7 +37,7 @@ def ends(monkeypatch):
         codes.append(code)
         ended.set()
 
-    monkeypatch.setattr(together.os, "_exit", leave)
+    monkeypatch.setattr(together, "os", types.SimpleNamespace(_exit=leave))
     monkeypatch.setattr(together, "exchanges_may_hang", lambda: True)
     monkeypatch.setattr(together, "_PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr("utils.distributed.watch._PAUSE_SECONDS", 0.001)
