@@ -44,6 +44,7 @@ def test_the_clock_of_the_disk_decides(folder, monkeypatch):
 
 def test_a_process_gives_signs_until_it_leaves(folder, monkeypatch):
     monkeypatch.setattr(heartbeat, "BEAT_SECONDS", 0.01)
+    age(folder / LOCK_NAME, 1.0)  # older ones are not waited for
     with Heartbeat(folder):
         assert wait_for_sign(folder)
         assert wait_for_sign(folder)  # not the first one alone
