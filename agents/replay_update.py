@@ -11,7 +11,6 @@ from torch import Tensor
 
 from utils.models.fast_products import products_by_tensor_cores
 from utils.optimization.capture import device_learning_rate
-from utils.uploads import upload_into
 
 if TYPE_CHECKING:
     from agents.replay_agent import ReplayAgent
@@ -37,8 +36,7 @@ class ReplayUpdate:
         self._index = torch.zeros(shape, dtype=torch.int64, device=device)
         self._turn = torch.zeros(1, dtype=torch.int64, device=device)
         self._rows: Tensor | None = None
-        self._numbers = torch.zeros(3, device=device)
-        self.rate, self.limit, self.beta = self._numbers.unbind()
+        self.rate, self.limit, self.beta = torch.zeros((3,), device=device).unbind()
         """() each: learning rate, bound of the norm, exponent of the importance weights."""
         self.keys: tuple[str, ...] = ()
         """Metric keys of what it says; known once it has been run."""
@@ -46,8 +44,9 @@ class ReplayUpdate:
     def set_numbers(self) -> None:
         """Put the agent's hyperparameters where the update reads them."""
         values = self._agent.hyperparameters
-        names = ("policy_lr", "max_grad_norm", "importance_exponent")
-        upload_into(self._numbers, torch.tensor([values.get(name, 0.0) for name in names]))
+        self.rate.fill_(values["policy_lr"])
+        self.limit.fill_(values.get("max_grad_norm", 0.0))
+        self.beta.fill_(values.get("importance_exponent", 0.0))
 
     def load(self, n_updates: int) -> None:
         """Get ready for as many updates as will be run before the next call, N_AT_ONCE at most."""

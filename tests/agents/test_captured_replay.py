@@ -72,8 +72,10 @@ def build(name: str, **more):
 
 @pytest.mark.gpu
 @on_cuda
+@pytest.mark.parametrize("learns_meanwhile", [True, False])
 @pytest.mark.parametrize("name", VARIANTS)
-def test_captured_updates_are_the_eager_ones(name) -> None:
+def test_captured_updates_are_the_eager_ones(name, learns_meanwhile, monkeypatch) -> None:
+    monkeypatch.setattr(ReplayAgent, "learns_meanwhile", learns_meanwhile)
     ours, theirs = build(name, device="cuda"), build(name, device="cuda")
     theirs.__dict__["captured"] = None
     rows = [train_epochs(agent, 5) for agent in (ours, theirs)]
@@ -282,6 +284,7 @@ def test_a_graph_reads_all_that_changes_from_tensors(name) -> None:
     ours.log.add_rows(update.keys, update.said(1))
     theirs.make_updates_one_by_one(1)
     assert not set(operations.names()) & set(READS_A_NUMBER)
+    assert operations.brought_numbers() == []
     assert len(ours.source.buffer) < ours.source.buffer.capacity
     for epoch in range(20):
         for agent in (ours, theirs):

@@ -35,6 +35,17 @@ class RecordedOperations(TorchDispatchMode):
         """Return what was done, in order."""
         return [func.overloadpacket.__name__ for func, *_ in self._calls]
 
+    def brought_numbers(self) -> list[str]:
+        """Return the operations that would bring a number from the host to a GPU.
+
+        That is what assigning a number by indices does; no graph can hold it.
+        """
+        return [
+            name
+            for (_, args, _, _), name in zip(self._calls, self.names(), strict=True)
+            if name in ("index_put", "index_put_") and args[2].dim() == 0
+        ]
+
     def n_launches(self) -> int:
         """Return how many operations compute something, rather than look at or ask for memory."""
         return sum(

@@ -76,7 +76,8 @@ class SumTree:
             index: (B,) int64
             weights: (B,) float64
         """
-        self._levels[0][index] = 0.0
+        # Assigning a number by an index would bring it from the host, which no graph can hold.
+        self._levels[0].index_fill_(0, index, 0.0)
         self._levels[0].scatter_reduce_(0, index, weights, "amax")
         for below, parents in itertools.pairwise(self._levels):
             index = index // self._fan_out

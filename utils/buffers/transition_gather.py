@@ -132,7 +132,7 @@ def _stacks(buffer: TransitionBuffer, store: FrameStore, names: Tensor, newest: 
     # An older frame is there unless an episode ended with it; then the last is repeated. What
     # follows on a transition is always of the episode of that one.
     is_there = buffer.ending.view(-1)[older] == 0
-    is_there[len(names) // 2 :, 0] = True
+    is_there[len(names) // 2 :, 0].fill_(True)
     n_back = is_there.long().cumprod(1).sum(1, keepdim=True)
     ages = torch.arange(k - 1, -1, -1, device=device)
     places = torch.cat([newest[:, None], older], dim=1).gather(1, torch.minimum(n_back, ages))

@@ -176,6 +176,8 @@ class ExperienceCollector:
                 stepper.remember(state)
             stepper.send(decision.action)
             if meanwhile is not None and n_left == 1:
+                # What a graph gave is only lent; here it outlives other work of the device.
+                decision = decision._replace(stored=decision.stored.clone())
                 with torch.inference_mode(False):
                     meanwhile()
             outcome = stepper.receive()
