@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import gymnasium as gym
@@ -23,6 +24,24 @@ def find_classic_spec(env_id: str) -> ClassicSpec:
     near = difflib.get_close_matches(str(env_id), known, n=1)
     hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
     raise gym.error.NameNotFound(f"there is no '{env_id}' among the classic environments: {hint}")
+
+
+# Values that ask for nothing, beside those that are false or empty.
+_NEUTRAL: dict[str, tuple[Any, ...]] = {"frame_stack": (1,), "channel_order": ("auto", "none")}
+
+
+def find_unfit(options: Mapping[str, Any], *, known: Collection[str] = ()) -> list[str]:
+    """Return the options that ask for something a vector environment of arrays does not do.
+
+    Args:
+        options: Config key -> value of what changes an environment or its observations.
+        known: Keys that it can be told.
+    """
+    return [
+        key
+        for key, value in options.items()
+        if key not in known and value and value not in _NEUTRAL.get(key, ())
+    ]
 
 
 def check_sizes(num_envs: Any, max_episode_steps: Any) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gym_envs.arguments import find_unfit
 from gym_envs.bandits.registration import BANDITS
 from gym_envs.bandits.settings import read_settings
 from gym_envs.bandits.vector_env import BanditVectorEnv
 from utils.errors import ConfigError
-
-# Values that ask for nothing, beside those that are false or empty.
-_NEUTRAL = {"frame_stack": (1,), "channel_order": ("auto", "none")}
 
 
 def why_not_native(env_id: str, *, options: Mapping[str, Any]) -> str | None:
@@ -23,11 +21,7 @@ def why_not_native(env_id: str, *, options: Mapping[str, Any]) -> str | None:
     """
     if env_id not in BANDITS:
         return f"there are {', '.join(BANDITS)} only, not {env_id}"
-    unfit = [
-        key
-        for key, value in options.items()
-        if key != "env_kwargs" and value and value not in _NEUTRAL.get(key, ())
-    ]
+    unfit = find_unfit(options, known=("env_kwargs",))
     return f"it takes no {', '.join(unfit)}" if unfit else None
 
 

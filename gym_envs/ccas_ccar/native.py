@@ -7,14 +7,13 @@ import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from gym_envs.arguments import find_unfit
 from utils.errors import ConfigError
 
 if TYPE_CHECKING:
     from gym_envs.ccas_ccar.vector_env import CcasCcarVectorEnv
 
 _OWN = ("env_kwargs", "frame_stack")
-# Values that ask for nothing, beside those that are false or empty.
-_NEUTRAL = {"channel_order": ("auto", "none")}
 
 
 def why_not_native(env_id: str, *, options: Mapping[str, Any]) -> str | None:
@@ -24,11 +23,7 @@ def why_not_native(env_id: str, *, options: Mapping[str, Any]) -> str | None:
         env_id: Gymnasium id, for the message.
         options: Config key -> value of what changes the environment or its observations.
     """
-    unfit = [
-        key
-        for key, value in options.items()
-        if key not in _OWN and value and value not in _NEUTRAL.get(key, ())
-    ]
+    unfit = find_unfit(options, known=_OWN)
     return f"{env_id} takes no {', '.join(unfit)} there" if unfit else None
 
 

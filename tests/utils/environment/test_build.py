@@ -196,7 +196,7 @@ def test_a_package_that_is_there_and_broken_is_not_called_missing(
 def test_vectorization_is_chosen_by_name_or_by_cost() -> None:
     with build_closing("CartPole-v1", vectorization="async", start_method="fork") as env:
         assert isinstance(env, SubprocessVectorEnv)
-    with build_closing("FrozenLake-v1", vectorization="auto") as env:
+    with build_closing("Blackjack-v1", vectorization="auto") as env:
         assert isinstance(env, InProcessVectorEnv)
 
 

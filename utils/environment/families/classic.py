@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 
+from gym_envs.arguments import find_unfit
 from utils.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from gym_envs.torch_envs import TorchVectorEnv
 
 _OWN_MODULE = "gymnasium.envs.classic_control"
-# Values that ask for nothing, beside those that are false or empty.
-_NEUTRAL = {"frame_stack": (1,), "channel_order": ("auto", "none")}
 
 
 def why_not_arrays(env_id: str, *, options: Mapping[str, Any]) -> str | None:
@@ -33,7 +32,7 @@ def why_not_arrays(env_id: str, *, options: Mapping[str, Any]) -> str | None:
     registered = gym.spec(env_id)
     if not str(registered.entry_point).startswith(_OWN_MODULE) or registered.additional_wrappers:
         return f"{env_id} is registered as another environment than Gymnasium's"
-    unfit = [key for key, value in options.items() if value and value not in _NEUTRAL.get(key, ())]
+    unfit = find_unfit(options)
     return f"it takes no {', '.join(unfit)}" if unfit else None
 
 

@@ -68,6 +68,17 @@ FAMILIES: tuple[Family, ...] = (
         make="utils.environment.families.minigrid:make",
     ),
     Family(
+        name="Toy text",
+        prefixes=(
+            "FrozenLake-",
+            "FrozenLake8x8-",
+            "CliffWalking-",
+            "CliffWalkingSlippery-",
+            "Taxi-",
+        ),
+        native="utils.environment.families.toy_text",
+    ),
+    Family(
         name="Bandit",
         prefixes=("Bandit-",),
         register="gym_envs.bandits.registration:register",

@@ -1,0 +1,1 @@
+"""Gymnasium's toy text environments, many at once: their rules are a table."""
