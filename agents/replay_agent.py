@@ -176,10 +176,10 @@ class ReplayAgent(BaseAgent):
     def learns_meanwhile(self) -> bool:
         """Whether a round's updates are made while the environments take its last vector step.
 
-        A GPU works by itself: it learns while the host is busy with environments. These updates
+        A GPU works by itself: it can learn while the host is busy with environments. These updates
         know of all that was stored before, so not of that one step.
         """
-        return self.compute_device.type == "cuda"
+        return False
 
     def carry_out(self, due: Round) -> None:
         """Make the vector steps of a round and the updates that are due with it."""

@@ -107,12 +107,6 @@ class SequenceAgent(ReplayAgent):
         """Return what looks at every step that is collected; None where nothing does."""
         return None
 
-    @property
-    @override
-    def learns_meanwhile(self) -> bool:
-        # The host looks for the sequences, and what it looks through would be a step behind.
-        return False
-
     @override
     def run_round(self, due: Round) -> None:
         self.hooks = due.hooks

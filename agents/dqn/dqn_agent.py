@@ -133,6 +133,11 @@ class DQNAgent(ReplayAgent):
             q = policy.q_values(policy.normalize(observation), is_noisy=policy.is_noisy)
         return (best_action(q, allowed=mask),)
 
+    @property
+    @override
+    def learns_meanwhile(self) -> bool:
+        return self.compute_device.type == "cuda"  # and nothing of a choice stays there
+
     @override
     def before_updates(self) -> None:
         period = self.config.target_update_timesteps

@@ -75,8 +75,8 @@ def build(name: str, **more):
 @pytest.mark.parametrize("learns_meanwhile", [True, False])
 @pytest.mark.parametrize("name", VARIANTS)
 def test_captured_updates_are_the_eager_ones(name, learns_meanwhile, monkeypatch) -> None:
-    monkeypatch.setattr(ReplayAgent, "learns_meanwhile", learns_meanwhile)
     ours, theirs = build(name, device="cuda"), build(name, device="cuda")
+    monkeypatch.setattr(type(ours), "learns_meanwhile", learns_meanwhile)
     theirs.__dict__["captured"] = None
     rows = [train_epochs(agent, 5) for agent in (ours, theirs)]
     assert isinstance(ours.captured, CapturedUpdates), why_not_captured(ours)

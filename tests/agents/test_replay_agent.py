@@ -6,7 +6,7 @@ import pytest
 import torch
 from lightning.pytorch import Callback
 
-from agents.replay_agent import ReplayAgent
+from agents.dqn.dqn_agent import DQNAgent
 from tests.helpers.agents import begin, make_agent, train_epochs
 from tests.helpers.saved_states import all_finite, state_differences
 from trainer_callbacks import HyperparameterScheduler
@@ -103,7 +103,7 @@ def test_a_saved_state_goes_on_as_if_it_had_never_stopped(settings, tmp_path) ->
 @pytest.fixture
 def meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let updates be made as on a GPU: while environments take the last step of a round."""
-    monkeypatch.setattr(ReplayAgent, "learns_meanwhile", True)
+    monkeypatch.setattr(DQNAgent, "learns_meanwhile", True)
 
 
 @pytest.mark.usefixtures("meanwhile")
