@@ -5,6 +5,7 @@ from __future__ import annotations
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 
 from gym_envs.toy_text.table import read_table
 from utils.environment import build_env
@@ -152,6 +153,40 @@ def test_what_is_no_table_is_stepped_one_by_one(env_id, changes, reason) -> None
         env = build_env(env_id, n_envs=2, **changes)
         assert env.vectorization_name == "sync"
         env.close()
+
+
+class Generous(FrozenLakeEnv):
+    """A lake that pays for every step, which its table does not say."""
+
+    def step(self, action: int) -> tuple:
+        observation, reward, *rest = super().step(action)
+        return observation, reward + 1.0, *rest
+
+
+@pytest.fixture
+def register(monkeypatch):
+    """Register environments for one test."""
+    monkeypatch.setattr(gym.envs.registration, "registry", dict(gym.registry))
+    return gym.register
+
+
+def test_an_environment_of_ones_own_by_such_a_name_is_stepped_itself(register) -> None:
+    register("FrozenLake-Generous-v0", entry_point=Generous, kwargs={"map_name": "4x4"})
+    env = build_env("FrozenLake-Generous-v0", n_envs=2)
+    assert env.vectorization_name == "sync"
+    env.reset(seed=0)
+    assert env.step(np.array([0, 0]))[1].tolist() == [1.0, 1.0]
+    env.close()
+    with pytest.raises(ConfigError, match="registered as another environment than Gymnasium's"):
+        build_env("FrozenLake-Generous-v0", n_envs=2, vectorization="native")
+
+
+def test_arguments_that_an_id_is_registered_with_count_too(register) -> None:
+    taxi = gym.spec("Taxi-v4").entry_point
+    register("Taxi-Fickle-v0", entry_point=taxi, kwargs={"fickle_passenger": True})
+    assert "fickle_passenger" in (why_not_native("Taxi-Fickle-v0", options=OPTIONS) or "")
+    asked = OPTIONS | {"env_kwargs": {"fickle_passenger": False}}
+    assert why_not_native("Taxi-Fickle-v0", options=asked) is None
 
 
 def test_pictures_and_masks_come_from_gymnasium_and_threads_are_refused() -> None:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import gymnasium as gym
 
 from gym_envs.arguments import find_unfit
+from utils.environment.families.standard import why_another
 from utils.errors import ConfigError
 
 if TYPE_CHECKING:
     from gym_envs.simd import SimdVectorEnv
     from gym_envs.torch_envs import TorchVectorEnv
 
-_OWN_MODULE = "gymnasium.envs.classic_control"
+_PACKAGE = "gymnasium.envs.classic_control"
 
 
 def why_not_arrays(env_id: str, *, options: Mapping[str, Any]) -> str | None:
@@ -29,9 +30,9 @@ def why_not_arrays(env_id: str, *, options: Mapping[str, Any]) -> str | None:
     if not has_classic_spec(env_id):
         known = ", ".join(spec.env_id for spec in list_classic_specs())
         return f"there are {known} only, not {env_id}"
-    registered = gym.spec(env_id)
-    if not str(registered.entry_point).startswith(_OWN_MODULE) or registered.additional_wrappers:
-        return f"{env_id} is registered as another environment than Gymnasium's"
+    reason = why_another(gym.spec(env_id), package=_PACKAGE)
+    if reason is not None:
+        return reason
     unfit = find_unfit(options)
     return f"it takes no {', '.join(unfit)}" if unfit else None
 

@@ -40,6 +40,18 @@ def find_spec(env_id: str) -> EnvSpec:
         raise ConfigError(f"env_id: there is no environment '{env_id}'{hint}") from error
 
 
+def why_another(spec: EnvSpec, *, package: str) -> str | None:
+    """Say that an id stands for another environment than Gymnasium's own; None if it does not.
+
+    Args:
+        spec: Its registered spec.
+        package: Of Gymnasium, where its own is defined.
+    """
+    if str(spec.entry_point).startswith(package) and not spec.additional_wrappers:
+        return None
+    return f"{spec.id} is registered as another environment than Gymnasium's"
+
+
 def make_env(spec: EnvSpec, *, max_episode_steps: int | None, kwargs: dict[str, Any]) -> gym.Env:
     """Build one environment with its time limit.
 

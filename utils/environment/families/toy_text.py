@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gym_envs.arguments import find_unfit
-from utils.environment.families.standard import find_spec, make_env
+from utils.environment.families.standard import find_spec, make_env, why_another
 from utils.errors import ConfigError
 
 if TYPE_CHECKING:
     from gym_envs.toy_text.vector_env import TableVectorEnv
+
+_PACKAGE = "gymnasium.envs.toy_text"
 
 
 def why_not_native(env_id: str, *, options: Mapping[str, Any]) -> str | None:
@@ -20,15 +22,18 @@ def why_not_native(env_id: str, *, options: Mapping[str, Any]) -> str | None:
         env_id: Id of the environment.
         options: Config key -> value of what changes the environment or its observations.
     """
-    del env_id  # all of the family are alike
+    spec = find_spec(env_id)
+    reason = why_another(spec, package=_PACKAGE)
+    if reason is not None:
+        return reason
     unfit = find_unfit(options, known=("env_kwargs",))
     if unfit:
         return f"it takes no {', '.join(unfit)}"
-    kwargs = options["env_kwargs"]
+    kwargs = {**spec.kwargs, **options["env_kwargs"]}
     if kwargs.get("fickle_passenger"):
-        return "env_kwargs.fickle_passenger is no part of the table of its rules"
+        return "fickle_passenger is no part of the table of its rules"
     if "map_name" in kwargs and kwargs["map_name"] is None and kwargs.get("desc") is None:
-        return "env_kwargs.map_name: null draws another map for each environment"
+        return "map_name: null draws another map for each environment"
     return None
 
 
