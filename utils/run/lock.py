@@ -9,7 +9,7 @@ from typing import Self
 
 from utils.errors import ConfigError
 from utils.run.heartbeat import LOCK_NAME
-from utils.run.status import interpret
+from utils.run.status import interpret, is_elsewhere
 from utils.storage import read_json, storage_errors, take_lock
 
 _told: set[Path] = set()
@@ -74,7 +74,8 @@ def _do_without(folder: Path) -> None:
         ConfigError: It says that another process trains the run.
     """
     status = interpret(read_json(folder / "status.json"), folder)
-    if status["status"] == "running" and status.get("pid") != os.getpid():
+    is_own = status.get("pid") == os.getpid() and not is_elsewhere(status)
+    if status["status"] == "running" and not is_own:
         raise _taken(folder, by=f"process {status.get('pid')} on {status.get('host')}")
     if folder.parent not in _told:
         _told.add(folder.parent)

@@ -44,6 +44,15 @@ def test_without_locks_the_status_tells(run, monkeypatch, capsys):
     RunLock(run.path).release()
 
 
+def test_without_locks_a_process_of_another_machine_may_have_the_number_of_this_one(
+    run, monkeypatch
+):
+    refuse_locks(monkeypatch, errno.ENOLCK)
+    leave_elsewhere(run, pid=os.getpid())
+    with pytest.raises(ConfigError, match="on elsewhere"):
+        RunLock(run.path)
+
+
 def test_a_disk_that_fails_is_told(run, monkeypatch):
     refuse_locks(monkeypatch, errno.EIO)
     with pytest.raises(StorageError, match=r"cannot write '.*\.lock': Input/output error"):
