@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-from functools import cache
 from itertools import pairwise
 
 import torch
@@ -12,6 +10,7 @@ from torch.nn import functional as F
 
 from utils.errors import ConfigError
 from utils.models.mlp import ACTIVATIONS
+from utils.models.triton_support import why_no_triton
 from utils.world_models.layers import (
     NORM_EPSILON,
     BlockLinear,
@@ -202,7 +201,7 @@ def _refined(
         x.is_cuda
         and isinstance(activation, nn.SiLU)
         and isinstance(norm, ChannelRMSNorm)
-        and _has_triton()
+        and why_no_triton() is None
     ):
         from utils.world_models.fused_pictures import refine_pictures
 
@@ -212,11 +211,6 @@ def _refined(
         x = F.max_pool2d(x, 2)
     x = activation(norm(x))
     return F.interpolate(x, scale_factor=2, mode="nearest") if doubles else x
-
-
-@cache
-def _has_triton() -> bool:
-    return importlib.util.find_spec("triton") is not None
 
 
 class StridedDecoder(nn.Module):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import gymnasium as gym
 
 from agents.ppo.fused.layout import (
@@ -18,6 +16,7 @@ from utils.compiled.eligibility import find_special_part
 from utils.config import PPOConfig
 from utils.distributions import Categorical, DiagonalNormal
 from utils.models import TwinTrunks
+from utils.models.triton_support import why_no_triton
 from utils.policy_factory import ActorCritic
 
 _OPTIMIZERS = ("Adam", "AdamW")
@@ -40,9 +39,7 @@ def why_not(policy: ActorCritic, config: PPOConfig, env: gym.vector.VectorEnv) -
     assert isinstance(env, TorchVectorEnv)
     if env.device.type != "cuda":
         return f"device is {env.device.type}"
-    if importlib.util.find_spec("triton") is None:
-        return "Triton is not installed"
-    return None
+    return why_no_triton()
 
 
 def find_unsupported(

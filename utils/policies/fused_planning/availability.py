@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import TYPE_CHECKING
 
-import torch
-
+from utils.models.triton_support import why_no_triton
 from utils.world_models.action_prior import SquashedPrior
 from utils.world_models.latent_layers import SimplexNorm
 from utils.world_models.number_codes import BinnedNumber
@@ -28,11 +26,7 @@ def why_not(policy: LatentPlanningPolicy) -> str | None:
     if reason is not None:
         return reason
     device = policy.discount.device
-    if device.type != "cuda":
-        return f"device is {device.type}"
-    if torch.version.cuda is None or importlib.util.find_spec("triton") is None:
-        return "Triton is not installed"
-    return None
+    return why_no_triton() if device.type == "cuda" else f"device is {device.type}"
 
 
 def find_unsupported(policy: LatentPlanningPolicy) -> str | None:
