@@ -10,6 +10,7 @@ import gymnasium as gym
 import numpy as np
 
 from gym_envs.physics import ClassicSpec, classic_spec, has_classic_spec, list_classic_specs
+from utils.errors import ConfigError
 
 
 def find_classic_spec(env_id: str) -> ClassicSpec:
@@ -42,6 +43,19 @@ def find_unfit(options: Mapping[str, Any], *, known: Collection[str] = ()) -> li
         for key, value in options.items()
         if key not in known and value and value not in _NEUTRAL.get(key, ())
     ]
+
+
+def check_one_thread(env_id: str, n_threads: int | None) -> None:
+    """Refuse threads for environments that single array operations step.
+
+    Raises:
+        ConfigError: There would be more than one.
+    """
+    if n_threads is not None and n_threads > 1:
+        raise ConfigError(
+            f"n_workers: {env_id} is stepped by one thread, got {n_threads}: leave n_workers out, "
+            "or use vectorization: async for worker processes"
+        )
 
 
 def check_sizes(num_envs: Any, max_episode_steps: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gym_envs.arguments import find_unfit
+from gym_envs.arguments import check_one_thread, find_unfit
 from gym_envs.bandits.registration import BANDITS
 from gym_envs.bandits.settings import read_settings
 from gym_envs.bandits.vector_env import BanditVectorEnv
@@ -45,8 +45,7 @@ def build_native(
     Raises:
         ConfigError: An argument is not taken, out of range or without effect.
     """
-    if n_threads is not None and n_threads > 1:
-        raise ConfigError(f"n_workers: {env_id} is stepped by one thread, got {n_threads}")
+    check_one_thread(env_id, n_threads)
     settings = BANDITS[env_id] | dict(options["env_kwargs"])
     horizon = read_settings(settings).horizon
     if max_episode_steps is not None and max_episode_steps > horizon:

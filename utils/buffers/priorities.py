@@ -122,7 +122,8 @@ class PriorityIndex:
         Args:
             index: (B,) int64, places, or names of which the rest modulo their number is the place.
             n: Number of places that can be drawn; () int64 where a graph shall read it.
-            beta: In [0, 1]; 1 makes up for all of the bias. () float64 where a graph shall read it.
+            beta: In [0, 1]; 1 makes up for all of the bias. A tensor () where a graph
+                shall read it.
 
         Returns:
             (B,) float32 in (0, 1].

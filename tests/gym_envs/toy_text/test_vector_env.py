@@ -193,5 +193,5 @@ def test_pictures_and_masks_come_from_gymnasium_and_threads_are_refused() -> Non
     with_masks = build_env("Taxi-v4", n_envs=1, action_masks=True)
     assert with_masks.vectorization_name == "sync"
     assert build_env("Taxi-v4", n_envs=1, render_mode="ansi").vectorization_name == "sync"
-    with pytest.raises(ConfigError, match="one thread"):
+    with pytest.raises(ConfigError, match="one thread, got 2: leave n_workers out"):
         build_env("Taxi-v4", n_envs=4, n_workers=2)

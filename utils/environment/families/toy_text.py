@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from gym_envs.arguments import find_unfit
+from gym_envs.arguments import check_one_thread, find_unfit
 from utils.environment.families.standard import find_spec, make_env, why_another
-from utils.errors import ConfigError
 
 if TYPE_CHECKING:
     from gym_envs.toy_text.vector_env import TableVectorEnv
@@ -59,8 +58,7 @@ def build_native(
     """
     from gym_envs.toy_text.vector_env import TableVectorEnv
 
-    if n_threads is not None and n_threads > 1:
-        raise ConfigError(f"n_workers: {env_id} is stepped by one thread, got {n_threads}")
+    check_one_thread(env_id, n_threads)
     env = make_env(
         find_spec(env_id),
         max_episode_steps=max_episode_steps,
