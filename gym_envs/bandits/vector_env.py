@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import zlib
 from typing import Any
 
@@ -18,7 +17,7 @@ from gym_envs.bandits.env import RENDER_FPS, draw_key
 from gym_envs.bandits.picture import draw_picture
 from gym_envs.bandits.settings import read_settings
 from gym_envs.bandits.table import BanditTable, observation_space
-from utils.errors import CheckpointError
+from gym_envs.episode_generators import export_generators, load_generators
 
 
 class BanditVectorEnv(VectorEnv):
@@ -157,13 +156,7 @@ class BanditVectorEnv(VectorEnv):
             "kind": "native",
             "env_id": self.env_id,
             "table": self.table.get_state(),
-            "episode_generators": [
-                copy.deepcopy(generator.bit_generator.state) for generator in self._generators
-            ],
-            "generators": {
-                name: copy.deepcopy(getattr(self, name).np_random.bit_generator.state)
-                for name in ("action_space", "single_action_space")
-            },
+            **export_generators(self, self._generators),
         }
 
     def set_state(self, state: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
@@ -182,17 +175,7 @@ class BanditVectorEnv(VectorEnv):
         if state.get("kind") != "native":
             seed = zlib.crc32(repr(state["generators"]).encode())
             return self.reset(seed=seed)[0], np.zeros(self.num_envs, dtype=np.bool_)
-        saved = state["episode_generators"]
-        if len(saved) != self.num_envs:
-            raise CheckpointError(
-                f"the saved state is of {len(saved)} environments of {self.env_id}, not of "
-                f"{self.num_envs}: resume with n_envs: {len(saved)}"
-            )
-        self._generators = [seeding.np_random(0)[0] for _ in saved]
-        for generator, own in zip(self._generators, saved, strict=True):
-            generator.bit_generator.state = own
-        for name, own in state["generators"].items():
-            getattr(self, name).np_random.bit_generator.state = own
+        self._generators = load_generators(self, state)
         self.table.set_state(state["table"])
         return self.table.observe(), np.ones(self.num_envs, dtype=np.bool_)
 

@@ -14,8 +14,8 @@ from gymnasium.vector.utils import batch_space
 from typing_extensions import override
 
 from gym_envs.arguments import check_sizes, outside, read_actions
+from gym_envs.episode_generators import export_generators, load_generators
 from gym_envs.toy_text.table import TransitionTable, read_table
-from utils.errors import CheckpointError
 
 
 class TableVectorEnv(VectorEnv):
@@ -144,13 +144,7 @@ class TableVectorEnv(VectorEnv):
             "kind": "native",
             "state": self._state.copy(),
             "age": self._age.copy(),
-            "episode_generators": [
-                copy.deepcopy(generator.bit_generator.state) for generator in self._generators
-            ],
-            "generators": {
-                name: copy.deepcopy(getattr(self, name).np_random.bit_generator.state)
-                for name in ("action_space", "single_action_space")
-            },
+            **export_generators(self, self._generators),
         }
 
     def set_state(self, state: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
@@ -169,16 +163,6 @@ class TableVectorEnv(VectorEnv):
         if state.get("kind") != "native":
             seed = zlib.crc32(repr(state["generators"]).encode())
             return self.reset(seed=seed)[0], np.zeros(self.num_envs, dtype=np.bool_)
-        saved = state["episode_generators"]
-        if len(saved) != self.num_envs:
-            raise CheckpointError(
-                f"the saved state is of {len(saved)} environments of {self.env_id}, not of "
-                f"{self.num_envs}: resume with n_envs: {len(saved)}"
-            )
-        self._generators = [seeding.np_random(0)[0] for _ in saved]
-        for generator, own in zip(self._generators, saved, strict=True):
-            generator.bit_generator.state = own
-        for name, own in state["generators"].items():
-            getattr(self, name).np_random.bit_generator.state = own
+        self._generators = load_generators(self, state)
         self._state, self._age = np.array(state["state"]), np.array(state["age"])
         return self._state.copy(), np.ones(self.num_envs, dtype=np.bool_)
