@@ -17,7 +17,12 @@ from agents.ppo.capture import (
 from agents.update_report import UpdateReport
 from utils.dataloaders import UpdateBatch
 from utils.optimization import clip_and_step, set_learning_rate
-from utils.optimization.capture import device_learning_rate, move_step_counts, warm_up_for_capture
+from utils.optimization.capture import (
+    capturing,
+    device_learning_rate,
+    move_step_counts,
+    warm_up_for_capture,
+)
 from utils.rollouts import Minibatch
 
 if TYPE_CHECKING:
@@ -98,7 +103,7 @@ class CapturedUpdate:
             warm_up_for_capture(lambda: self._take_step(static), agent.compute_device)
             restore()
             graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
+            with capturing(graph):
                 self._take_step(static)
         self._graph = graph
         self._captured_for = self._key(minibatch, hyperparameters)

@@ -98,16 +98,14 @@ def test_captured_updates_are_the_eager_ones(name, learns_meanwhile, monkeypatch
 @pytest.mark.gpu
 @on_cuda
 def test_graphs_with_chosen_convolutions_learn_what_others_do(monkeypatch) -> None:
+    theirs = build("rainbow of pictures", device="cuda")
+    expected = train_epochs(theirs, 3)[-1]
     monkeypatch.undo()
-    agent = build("rainbow of pictures", device="cuda")
-    assert agent.policy.encoder.cnn.convolutions[0].weight.stride(1) == 1, "channels last"
-    first = train_epochs(agent, 3)[-1]
+    ours = build("rainbow of pictures", device="cuda")
+    assert ours.policy.encoder.cnn.convolutions[0].weight.stride(1) == 1, "channels last"
+    told = train_epochs(ours, 3)[-1]
     assert not torch.backends.cudnn.benchmark, "as it was before"
-    for _ in range(30):
-        agent.make_updates(10)
-    last, diverged = agent.log.flush()
-    assert diverged is None
-    assert last["train/loss/total"] < first["train/loss/total"]
+    assert told["train/loss/total"] == pytest.approx(expected["train/loss/total"], rel=0.05)
 
 
 @pytest.mark.gpu

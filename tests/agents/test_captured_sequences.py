@@ -95,18 +95,23 @@ def test_what_keeps_updates_from_being_captured_is_named() -> None:
 @on_cuda
 @pytest.mark.parametrize("name", VARIANTS)
 def test_captured_updates_are_the_eager_ones(name) -> None:
+    """Compared soon after states that are the same: what is drawn in dreams may flip by a bit."""
     ours, theirs = (build(name, device="cuda", precision="float32") for _ in range(2))
+    rows = [train_epochs(agent, 2) for agent in (ours, theirs)]
+    losses = [[v for k, v in of_one[1].items() if "/loss/" in k] for of_one in rows]
+    assert losses[0] == losses[1], "the same so far"
     theirs.__dict__["captured"] = None
-    rows = [train_epochs(agent, 3) for agent in (ours, theirs)]
     assert isinstance(ours.captured, CapturedSequences), why_not_captured(ours)
+    for agent in (ours, theirs):
+        agent.make_updates(4)
+    told, expected = (agent.log.flush()[0] for agent in (ours, theirs))
+    assert told == pytest.approx(expected, rel=2e-2, abs=1e-3)
+    for mine, other in zip(ours.policy.parameters(), theirs.policy.parameters(), strict=True):
+        torch.testing.assert_close(mine, other, rtol=1e-2, atol=1e-3)
+    rows = [train_epochs(agent, 1)[0] for agent in (ours, theirs)]
+    assert rows[0].keys() == rows[1].keys()
     assert ours.counters == theirs.counters
     assert ours.counters.updates > 40
-    for mine, other in zip(*rows, strict=True):
-        assert mine.keys() == other.keys()
-    first = rows[0][1], rows[1][1]
-    for key in first[0]:
-        if key.startswith("train/loss"):
-            assert first[0][key] == pytest.approx(first[1][key], rel=2e-2, abs=1e-3), key
 
 
 @pytest.mark.gpu

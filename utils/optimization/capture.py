@@ -24,8 +24,14 @@ def warm_up_for_capture(work: Callable[[], object], device: torch.device) -> Non
     torch.cuda.current_stream(device).wait_stream(stream)
 
 
-def capturing(graph: torch.cuda.CUDAGraph) -> torch.cuda.graph:
-    """Return the context in which work is captured.
+@contextmanager
+def capturing(graph: torch.cuda.CUDAGraph) -> Iterator[None]:
+    """Capture what is done in here.
+
+    Beginning a capture puts the generators' numbers where graphs read them, on the stream of the
+    capture. What is done next waits for that: a GPU that several processes share may otherwise
+    carry it out only after the first replay has put its own numbers there, and that one would draw
+    what was drawn before.
 
     Where several processes train, another thread looks after their exchanges meanwhile, which
     would be a fault of the capture if it were not told apart.
@@ -33,7 +39,15 @@ def capturing(graph: torch.cuda.CUDAGraph) -> torch.cuda.graph:
     from torch import distributed
 
     is_shared = distributed.is_available() and distributed.is_initialized()
-    return torch.cuda.graph(graph, capture_error_mode="thread_local" if is_shared else "global")
+    mode = "thread_local" if is_shared else "global"
+    outside = torch.cuda.current_stream()
+    try:
+        with torch.cuda.graph(graph, capture_error_mode=mode):
+            inside = torch.cuda.current_stream()
+            yield
+    finally:
+        torch.cuda.set_stream(outside)  # a capture that fails does not leave its stream
+    outside.wait_stream(inside)
 
 
 def move_step_counts(optimizer: torch.optim.Optimizer) -> None:

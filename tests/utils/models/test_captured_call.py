@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from utils.models.captured_call import CapturedCall
+from utils.optimization.capture import capturing
 
 pytestmark = [
     pytest.mark.gpu,
@@ -69,3 +70,14 @@ def test_a_generator_serves_graphs_in_and_out_of_inference_mode(
             x = torch.ones(4, 3, device="cuda")
             assert captured(x)[1].isfinite().all()
             assert other(x)[1].isfinite().all()
+
+
+def test_a_capture_that_fails_leaves_the_stream_and_others_go_on() -> None:
+    before = torch.cuda.current_stream()
+    number = torch.ones(1, device="cuda")
+    with pytest.raises(RuntimeError, match="captur"), capturing(torch.cuda.CUDAGraph()):
+        number.item()
+    assert torch.cuda.current_stream() == before
+    function = Noisy()
+    captured = CapturedCall(function, generators=[function.generator])
+    assert captured(torch.ones(4, 3, device="cuda"))[1].isfinite().all()
