@@ -46,13 +46,18 @@ class RecordedOperations(TorchDispatchMode):
             if name in ("index_put", "index_put_") and args[2].dim() == 0
         ]
 
-    def n_launches(self) -> int:
-        """Return how many operations compute something, rather than look at or ask for memory."""
-        return sum(
-            not (_is_view(func) or name.startswith(("empty", "new_empty", "_record_function")))
-            and name not in ("scalar_tensor", "detach", "_unsafe_view")
+    def launched(self) -> list[str]:
+        """Return what computes something, in order, rather than looks at or asks for memory."""
+        return [
+            name
             for (func, *_), name in zip(self._calls, self.names(), strict=True)
-        )
+            if not (_is_view(func) or name.startswith(("empty", "new_empty", "_record_function")))
+            and name not in ("scalar_tensor", "detach", "_unsafe_view")
+        ]
+
+    def n_launches(self) -> int:
+        """Return how many operations compute something."""
+        return len(self.launched())
 
     def replay(self) -> None:
         """Do all of it again."""

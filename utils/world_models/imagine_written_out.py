@@ -1,4 +1,7 @@
-"""`RSSM.imagine` without gradients: fewer, larger operations; weights are cast once."""
+"""`RSSM.imagine` without gradients: fewer, larger operations; weights are cast once.
+
+On a GPU kernels of `fused_steps` do the same with still fewer.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import torch
 from torch import Tensor
 
 from utils.world_models.dynamics import BlockGRU, bound_actions
+from utils.world_models.fused_steps import availability
 from utils.world_models.layers import NORM_EPSILON, DenseLayer
 from utils.world_models.observe_forward import blocks_of
 from utils.world_models.observe_written_out import compute_dtype, gather_weights
@@ -111,6 +115,10 @@ def imagine_written_out(
         and the actions (H, N, ...).
     """
     assert not torch.is_grad_enabled(), "this has no gradients"
+    if availability.runs_fused(start.deter, width=rssm.deter):
+        from utils.world_models.fused_steps.imagine import imagine_fused
+
+        return imagine_fused(rssm, start, choose, noise)
     n_steps, n = noise.shape[:2]
     dtype = compute_dtype(start.deter)
     step = ImaginedStep(rssm, dtype, n)

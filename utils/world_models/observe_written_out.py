@@ -12,7 +12,8 @@ before it; all else is done for all steps at once:
 - The loop back finds only the gradients of what products made. The gradients of the weights are
   then one product each, over all steps of all sequences.
 
-Nothing is read back from the device and no shape depends on data.
+Nothing is read back from the device and no shape depends on data. On a GPU `fused_steps.observe`
+takes the place of both loops.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from utils.world_models.dynamics import BlockGRU
+from utils.world_models.fused_steps import availability
 from utils.world_models.latents import CategoricalLatent
 from utils.world_models.layers import RMSNorm
 from utils.world_models.observe_backward import go_back, weight_gradients
@@ -71,7 +73,12 @@ def observe_written_out(
     of_embedding = rssm.posterior.read_embedding(embedding)
     start = torch.cat([part.to(dtype) for part in before], dim=-1)
     share = rssm.latent.uniform_share
-    return _Observe.apply(ready, of_embedding, kept, noise, start, share, *weights)
+    function: type[torch.autograd.Function] = _Observe
+    if availability.runs_fused(ready, width=rssm.deter):
+        from utils.world_models.fused_steps.observe import ObserveFused
+
+        function = ObserveFused
+    return function.apply(ready, of_embedding, kept, noise, start, share, *weights)
 
 
 def compute_dtype(x: Tensor) -> torch.dtype:
