@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from utils.distributions.two_hot import exponential_bins, two_hot_loss, two_hot_mean
+from utils.world_models.fused_steps import availability
 from utils.world_models.layers import build_dense_stack, build_linear, widen
 
 _LIMIT = 20.0
@@ -66,10 +67,19 @@ class TwoHotHead(Head):
 
     def mean(self, output: Tensor) -> Tensor:
         """Return the number that outputs (..., n_bins) stand for, (...)."""
+        has_gradient = torch.is_grad_enabled() and output.requires_grad
+        if not has_gradient and availability.runs_fused(output, width=len(self.bins)):
+            from utils.world_models.fused_steps import losses
+
+            return losses.two_hot_mean(output, self.bins)
         return two_hot_mean(output, self.bins)
 
     def loss(self, output: Tensor, target: Tensor) -> Tensor:
         """Return the cross-entropy with numbers (...), (...)."""
+        if availability.runs_fused(output, width=len(self.bins)):
+            from utils.world_models.fused_steps import losses
+
+            return losses.two_hot_loss(output, target, self.bins)
         return two_hot_loss(output, target, self.bins)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from utils.world_models.fused_steps import availability
 from utils.world_models.layers import widen
 
 
@@ -69,6 +70,12 @@ class CategoricalLatent:
         self.n_parameters = self.width = n_choices * n_classes
         self.stored_width = n_choices
 
+    @property
+    def _numbers(self) -> dict[str, Any]:
+        """What kernels ask for."""
+        sizes = {"n_choices": self.n_choices, "n_classes": self.n_classes}
+        return {**sizes, "share": self.uniform_share}
+
     def probabilities(self, parameters: Tensor) -> Tensor:
         """Return the probabilities of all classes, (..., S, C), at least float32."""
         logits = widen(parameters).unflatten(-1, (self.n_choices, self.n_classes))
@@ -101,11 +108,20 @@ class CategoricalLatent:
 
     def divergence(self, first: Tensor, second: Tensor) -> Tensor:
         """Return the KL divergence summed over all choices, (...)."""
+        if self.uniform_share > 0.0 and availability.runs_fused(second, width=self.width):
+            from utils.world_models.fused_steps import losses
+
+            return losses.divergence(first, second, **self._numbers)
         difference = self._log_probabilities(first) - self._log_probabilities(second)
         return (self.probabilities(first) * difference).sum(dim=(-2, -1))
 
     def entropy(self, parameters: Tensor) -> Tensor:
         """Return the entropy summed over all choices, (...)."""
+        has_gradient = torch.is_grad_enabled() and parameters.requires_grad
+        if not has_gradient and availability.runs_fused(parameters, width=self.width):
+            from utils.world_models.fused_steps import losses
+
+            return losses.entropy(parameters, **self._numbers)
         p, logprob = self.probabilities(parameters), self._log_probabilities(parameters)
         return -(p * logprob).sum(dim=(-2, -1))
 
