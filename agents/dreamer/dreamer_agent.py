@@ -206,12 +206,12 @@ class DreamerAgent(SequenceAgent):
 
     def draw_in_dream(self, parameters: Parameters) -> Tensor:
         """Draw actions for T steps of B sequences in a row, (T * B, ...)."""
-        distribution, part = self.policy.code.distribution, self.part
+        code, part = self.policy.code, self.part
         if part.size == 1:
-            return distribution.sample(parameters, self.noise_generator)
+            return code.draw(parameters, self.noise_generator)
         n = self.source.plan.pace.batch_size
         action = sample_rows(
-            distribution,
+            code.distribution,
             tuple(parameter.unflatten(0, (-1, n)) for parameter in parameters),
             self.noise_generator,
             first=part.rank * n,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from utils.returns.lambda_returns import lambda_returns
+from utils.world_models.returns import lambda_returns
 
 
 def continue_target(terminated: Tensor, *, gamma: float, discounted: bool) -> Tensor:

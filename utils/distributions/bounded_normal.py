@@ -11,6 +11,7 @@ from torch import Tensor
 from utils.distributions.protocol import Parameters
 
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
+LEAST_STD = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class BoundedNormal:
 
     def _mean_and_std(self, parameters: Parameters) -> tuple[Tensor, Tensor]:
         raw_mean, raw_std = (part.float() for part in parameters)
-        return raw_mean.tanh(), 0.9 * (raw_std + 2.0).sigmoid() + 0.1
+        return raw_mean.tanh(), (1.0 - LEAST_STD) * (raw_std + 2.0).sigmoid() + LEAST_STD
 
     def sample(self, parameters: Parameters, generator: torch.Generator | None) -> Tensor:
         """Draw ``mean + std * noise``, (B, A); gradients flow to the parameters."""

@@ -10,11 +10,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from utils.distributions import ActionDistribution
-from utils.distributions.bounded_normal import BoundedNormal
+from utils.distributions import ActionDistribution, Parameters
+from utils.distributions.bounded_normal import LEAST_STD, BoundedNormal
 from utils.distributions.tanh_normal import TanhNormal
 from utils.models.action_scale import ActionScale
 from utils.policies.distribution import build_distribution
+from utils.world_models.fused_steps import availability
 
 
 class ActionCode(nn.Module):
@@ -63,6 +64,24 @@ class ActionCode(nn.Module):
     def parameters_of(self, output: Tensor) -> tuple[Tensor, ...]:
         """Return what an actor puts out, (..., n_parameters), as the distribution reads it."""
         return tuple(output.chunk(2, dim=-1)) if self.is_continuous else (output,)
+
+    def draw(self, parameters: Parameters, generator: torch.Generator) -> Tensor:
+        """Draw actions (N, ...); where the distribution lets them, gradients flow.
+
+        Args:
+            parameters: From `parameters_of` outputs (N, n_parameters).
+            generator: On their device.
+        """
+        first = parameters[0]
+        has_gradient = torch.is_grad_enabled() and first.requires_grad
+        is_bounded = isinstance(self.distribution, BoundedNormal)
+        if is_bounded and not has_gradient and availability.runs_fused(first, width=self.width):
+            from utils.world_models.fused_steps import dreams
+
+            noise = torch.empty(first.shape, dtype=torch.float32, device=first.device)
+            noise.normal_(generator=generator)
+            return dreams.draw_bounded(*parameters, noise, least_std=LEAST_STD)
+        return self.distribution.sample(parameters, generator)
 
     def encode(self, action: Tensor) -> Tensor:
         """Return drawn actions as dynamics read them, (..., A) float32."""

@@ -45,7 +45,7 @@ class ImaginedStep:
             n: States that go on at once (N).
         """
         assert isinstance(rssm.dynamics, BlockGRU), rssm.dynamics
-        self.weights, shared, self.bias = gather_weights(rssm, dtype)
+        self.weights, shared, self.bias = gather_weights(rssm, dtype, dtype)
         self.shared = torch.cat([self.weights.shared, shared])
         readers = (rssm.dynamics.deter_in, rssm.dynamics.stoch_in, rssm.dynamics.action_in)
         self.action_in = rssm.dynamics.action_in.linear.weight.t().to(dtype)

@@ -16,6 +16,7 @@ silu_out = torch.ops.aten.silu.out
 class Weights(NamedTuple):
     """What the loop multiplies with, (inputs, outputs), in the dtype of the computation.
 
+    Biases and the weights of norms may be in another one.
     D is the width of states, W that of latents, H that of what is read, G the number of blocks.
     """
 

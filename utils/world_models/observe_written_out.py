@@ -67,14 +67,15 @@ def observe_written_out(
     """
     assert isinstance(rssm.latent, CategoricalLatent), rssm.latent
     dtype = compute_dtype(embedding)
+    is_fused = availability.runs_fused(embedding, width=rssm.deter)
     kept = (~is_first).to(dtype).unsqueeze(-1)
-    weights, of_action, bias = gather_weights(rssm, dtype)
+    weights, of_action, bias = gather_weights(rssm, dtype, torch.float32 if is_fused else dtype)
     ready = F.linear(rssm.dynamics.read_actions(action * kept), of_action.t(), bias)
     of_embedding = rssm.posterior.read_embedding(embedding)
     start = torch.cat([part.to(dtype) for part in before], dim=-1)
     share = rssm.latent.uniform_share
     function: type[torch.autograd.Function] = _Observe
-    if availability.runs_fused(ready, width=rssm.deter):
+    if is_fused:
         from utils.world_models.fused_steps.observe import ObserveFused
 
         function = ObserveFused
@@ -87,12 +88,15 @@ def compute_dtype(x: Tensor) -> torch.dtype:
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else x.dtype
 
 
-def gather_weights(rssm: RSSM, dtype: torch.dtype) -> tuple[Weights, Tensor, Tensor]:
+def gather_weights(
+    rssm: RSSM, dtype: torch.dtype, of_vectors: torch.dtype
+) -> tuple[Weights, Tensor, Tensor]:
     """Return the loop's weights, what the blocks make of an action's features, and their bias.
 
     Args:
         rssm: A model that `is_written_out`.
         dtype: Of the computation.
+        of_vectors: Of biases and of the weights of norms.
 
     Returns:
         Weights, (H, D) and (D,).
@@ -121,8 +125,11 @@ def gather_weights(rssm: RSSM, dtype: torch.dtype) -> tuple[Weights, Tensor, Ten
         output=posterior.output.weight.t(),
         output_bias=posterior.output.bias,
     )
-    cast = Weights(*(weight.to(dtype) for weight in weights))
-    return cast, shared[2 * hidden :], layer.bias.to(dtype)
+    cast = (
+        weight.to(of_vectors if name.endswith(("bias", "norm")) else dtype)
+        for name, weight in weights._asdict().items()
+    )
+    return Weights(*cast), shared[2 * hidden :], layer.bias.to(dtype)
 
 
 class _Observe(torch.autograd.Function):

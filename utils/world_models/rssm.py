@@ -27,8 +27,24 @@ class State(NamedTuple):
 
     @property
     def features(self) -> Tensor:
-        """What heads read, (B, D + W)."""
+        """What heads read, (B, D + W); nothing is copied where both lie in one row already."""
+        if _lie_side_by_side(*self):
+            width = self.deter.shape[-1] + self.stoch.shape[-1]
+            shape, start = (*self.deter.shape[:-1], width), self.deter.storage_offset()
+            return self.deter.as_strided(shape, self.deter.stride(), start)
         return torch.cat([self.deter, self.stoch.to(self.deter.dtype)], dim=-1)
+
+
+def _lie_side_by_side(deter: Tensor, stoch: Tensor) -> bool:
+    """Say whether rows of both, without gradients, are rows of one tensor."""
+    return (
+        not (deter.requires_grad or stoch.requires_grad)
+        and deter.dtype == stoch.dtype
+        and deter.stride() == stoch.stride()
+        and deter.stride(-1) == 1
+        and deter.untyped_storage().data_ptr() == stoch.untyped_storage().data_ptr()
+        and deter.storage_offset() + deter.shape[-1] == stoch.storage_offset()
+    )
 
 
 class Observed(NamedTuple):

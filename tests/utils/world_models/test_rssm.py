@@ -201,3 +201,27 @@ def test_features_are_both_parts_side_by_side() -> None:
     assert state.features.shape == (4, 3, rssm.n_features)
     assert torch.equal(state.features[..., :16], state.deter)
     assert torch.equal(state.features[..., 16:], state.stoch)
+
+
+def test_features_of_what_lies_side_by_side_are_no_copy() -> None:
+    both = torch.arange(24.0).view(2, 3, 4)
+    for parts in (both, both[1]):
+        state = State(parts[..., :3], parts[..., 3:])
+        assert torch.equal(state.features, parts)
+        assert state.features.data_ptr() == parts.data_ptr()
+
+
+def test_features_of_what_lies_elsewhere_or_has_gradients_are_copied() -> None:
+    both = torch.arange(24.0).view(2, 3, 4)
+    for deter, stoch in (
+        (both[..., 2:], both[..., :2]),
+        (both[0, :, :3], both[1, :, 3:]),
+        (both[:, 0, :2], both[:, 1, 2:]),
+        (both[..., :2], both[..., 2:].double()),
+        (both[..., :2], both[..., 2:].clone()),
+    ):
+        features = State(deter, stoch).features
+        assert torch.equal(features, torch.cat([deter, stoch.to(deter.dtype)], dim=-1))
+    leaf = both.clone().requires_grad_()
+    State(leaf[..., :3], leaf[..., 3:]).features.sum().backward()
+    assert torch.equal(leaf.grad, torch.ones_like(leaf))

@@ -51,7 +51,7 @@ class FusedStep:
         assert isinstance(dynamics, BlockGRU), dynamics
         assert isinstance(latent, CategoricalLatent), latent
         dtype, (n, width) = deter.dtype, deter.shape
-        self.weights, of_action, self.bias = gather_weights(rssm, dtype)
+        self.weights, of_action, self.bias = gather_weights(rssm, dtype, torch.float32)
         w, G = self.weights, len(self.weights.blocks)
         self.shared = torch.cat([w.shared, of_action])
         readers = (dynamics.deter_in, dynamics.stoch_in, dynamics.action_in)
@@ -154,7 +154,10 @@ def imagine_fused(
     """Dream from N states; see `imagine_written_out`."""
     n_steps = len(noise)
     dtype = compute_dtype(start.deter)
-    deter, stoch = (x.new_empty(n_steps + 1, *x.shape, dtype=dtype) for x in start)
+    n, width = start.deter.shape
+    # Side by side, so that heads read them as they lie.
+    states = start.deter.new_empty(n_steps + 1, n, width + start.stoch.shape[1], dtype=dtype)
+    deter, stoch = states.tensor_split([width], dim=-1)
     deter[0].copy_(start.deter)
     stoch[0].copy_(start.stoch)
     noise = noise.float().contiguous()

@@ -316,18 +316,19 @@ def weight_gradients(
     masked = (record.state[:-1, :, :D] * kept).flatten(0, 1)
     mixed, logits = deltas.mixed.flatten(0, 1), deltas.logits.flatten(0, 1)
     gates = deltas.gates.flatten(1, 2)
+    whole = weights.read_bias.dtype
     return Weights(
         deter_in=deter_in,
         stoch_in=stoch.t() @ of_latent,
-        read_bias=deltas.read.flatten(2).sum((0, 1)),
-        read_norm=deltas.read_norm.sum((0, 1)),
+        read_bias=deltas.read.flatten(2).sum((0, 1), dtype=whole),
+        read_norm=deltas.read_norm.sum((0, 1), dtype=whole),
         blocks=blocks_of(masked, G).transpose(1, 2) @ blocks_of(mixed, G),
         shared=record.read_active.flatten(2).flatten(0, 1).t() @ mixed,
-        mixed_norm=deltas.mixed_norm.sum((0, 1)),
+        mixed_norm=deltas.mixed_norm.sum((0, 1), dtype=whole),
         gates=blocks_of(record.mixed_active.flatten(0, 1), G).transpose(1, 2) @ gates,
-        gates_bias=gates.sum(1).flatten(),
+        gates_bias=gates.sum(1, dtype=whole).flatten(),
         seen=seen,
-        seen_norm=deltas.seen_norm.sum((0, 1)),
+        seen_norm=deltas.seen_norm.sum((0, 1), dtype=whole),
         output=record.seen_active.flatten(0, 1).t() @ logits,
-        output_bias=logits.sum(0),
+        output_bias=logits.sum(0, dtype=whole),
     )
