@@ -16,10 +16,9 @@ from utils.world_models.fused_steps.dense_kernels import (
 )
 
 _NUMBERS_AT_ONCE = 2048
-_MANY_ROWS = 2048
-"""From here on a program takes several rows."""
-_MOST_PROGRAMS = 512
-"""Of the way back: each leaves one row of the gradients of bias and weight."""
+"""Of a program that takes several rows."""
+_ENOUGH_PROGRAMS = 256
+"""To fill a GPU; on the way back each leaves one row of the gradients of bias and weight."""
 
 
 def dense_layer(x: Tensor, linear: Tensor, bias: Tensor, weight: Tensor, *, eps: float) -> Tensor:
@@ -51,7 +50,7 @@ class _NormSilu(torch.autograd.Function):
         sizes = _sizes(x)
         n_rows = x.numel() // x.shape[-1]
         n_groups = triton.cdiv(n_rows, sizes["R"])
-        n_programs = min(n_groups, _MOST_PROGRAMS)
+        n_programs = min(n_groups, _ENOUGH_PROGRAMS)
         dx = torch.empty_like(x)
         sums = x.new_empty((n_programs, 2, x.shape[-1]), dtype=torch.float32)
         dense_backward_kernel[(n_programs,)](
@@ -92,7 +91,9 @@ def norm_silu_rows(x: Tensor, bias: Tensor, weight: Tensor, *, eps: float, out: 
 
 
 def _sizes(x: Tensor) -> dict[str, int]:
+    """Return sizes of kernels: a program takes no more rows than leave enough programs."""
     width = x.shape[-1]
     block = triton.next_power_of_2(width)
-    at_once = 1 if x.numel() < _MANY_ROWS * width else max(1, _NUMBERS_AT_ONCE // block)
+    share = triton.next_power_of_2(triton.cdiv(x.numel() // width, _ENOUGH_PROGRAMS))
+    at_once = min(max(1, _NUMBERS_AT_ONCE // block), share)
     return {"C": width, "R": at_once, "BLOCK": block, "num_warps": warps_of(at_once * block)}

@@ -79,7 +79,7 @@ def read(
         A=0 if action is None else action.shape[1],
         G=n_blocks,
         S=n_choices,
-        C=len(table) // n_choices,
+        C=1 if n_choices == 1 else len(table) // n_choices,  # no kernel of its own for each N
         H=width,
         CHUNK=chunk,
         BLOCK=block,
