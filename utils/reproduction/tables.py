@@ -137,7 +137,7 @@ TABLES = {
     "dmc-numbers": Table(
         summary="DreamerV3 with 12M parameters on 18 tasks by numbers, 500,000 frames each",
         entries=_entries(_DMC_NUMBERS, "dm_control/{}:dreamer", "DreamerV3", "480k frames"),
-        seconds=125_000 * 0.0180,
+        seconds=125_000 * 0.0108,
     ),
     "dmc-pictures": Table(
         summary="DreamerV3 with 12M parameters on 20 tasks by pictures, 1,000,000 frames each",
