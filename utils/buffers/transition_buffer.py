@@ -239,7 +239,7 @@ class TransitionBuffer:
         self._n_finals += len(environments)
         taken = slots[slots < n_known]
         if len(taken):
-            self._drop_up_to(int(self._step_of_final[taken].max()))
+            self._drop_up_to(int(self._step_of_final[taken].max()), newest=step)
         self._step_of_final[slots] = step
         for key, store in self.frames.items():
             store.write_finals(
@@ -265,9 +265,14 @@ class TransitionBuffer:
         start = step % self._n_rows * self.layout.n_envs
         return start, start + self.layout.n_envs
 
-    def _drop_up_to(self, step: int) -> None:
-        """Give up transitions whose final observations are about to be written over."""
-        if step < max(self._tail, self._head + 1 - self.layout.n_kept):
+    def _drop_up_to(self, step: int, *, newest: int) -> None:
+        """Give up transitions whose final observations are about to be written over.
+
+        Args:
+            step: The newest of them.
+            newest: Newest step of the buffer once what is being written is there.
+        """
+        if step < max(self._tail, newest + 1 - self.layout.n_kept):
             return
         self._drop_before(step + 1)
         if not self._has_warned:

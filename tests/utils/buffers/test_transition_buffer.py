@@ -295,6 +295,36 @@ def test_too_many_ends_shorten_what_is_held_and_a_warning_says_so() -> None:
     assert "n_finals makes room for more" in str(told[0].message)
 
 
+def test_a_cut_gives_up_the_transition_whose_end_it_writes_over() -> None:
+    space = gym.spaces.Box(-1.0, 99.0, (1,), np.float32)
+    layout = TransitionLayout(
+        capacity=4,
+        n_envs=2,
+        observation_space=space,
+        action_space=gym.spaces.Discrete(2),
+        n_finals=2,
+    )
+    buffer = TransitionBuffer(layout)
+    buffer.begin(np.zeros((2, 1)))
+    for t in range(2):  # environment t ends with step t, seeing 10 + t
+        truncated = np.arange(2) == t
+        buffer.add(
+            action=np.zeros(2),
+            reward=np.zeros(2),
+            terminated=np.zeros(2, dtype=bool),
+            truncated=truncated,
+            next_observation=np.full((2, 1), t + 1.0),
+            final_observation=np.where(truncated, 10.0 + t, 0.0)[:, None],
+        )
+    with pytest.warns(UserWarning, match="the oldest go early"):
+        buffer.cut(np.full((2, 1), 5.0), [0])
+    # There is room for two ends: those of step 1. Step 0 would show the wrong one.
+    assert len(buffer) == 2
+    batch = buffer.gather(all_names(buffer))
+    assert batch.next_observation[:, 0].tolist() == [2.0, 11.0]
+    assert batch.truncated.tolist() == [True, True]
+
+
 def test_names_that_are_not_held_are_refused() -> None:
     buffer = fill_from(CountingVectorEnv((None, None)), n_steps=25, capacity=20)
     for name in (29, 50, -1):
