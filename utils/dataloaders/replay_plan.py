@@ -78,6 +78,8 @@ class ReplayPlan:
 
         An epoch is `steps_per_epoch` vector steps and their updates, fewer where a phase or the run
         ends; in a phase without collecting as many updates as such an epoch has; or one evaluation.
+        A phase that collects ends with the timesteps of the run, too, if one that takes none of
+        them is still to come: that one has its turn.
 
         Raises:
             RunFailedError: A phase without collecting has too little to learn from.
@@ -92,6 +94,17 @@ class ReplayPlan:
         else:
             yield Round(is_evaluation=True)
             self._advance(cycles=1)
+        self._leave_spent_phases()
+
+    def _leave_spent_phases(self) -> None:
+        """Go on to the next phase without collecting, if there is one, once no step is left."""
+        scheduler = self.scheduler
+        to_come = scheduler.phases[scheduler.index :]
+        if not self.is_spent or all(phase.type == "online" for phase in to_come):
+            return
+        while scheduler.current.type == "online":
+            scheduler.leave()
+            self.budget.restart()
 
     def _online_rounds(self) -> Iterator[Round]:
         n_left, index = self.pace.steps_per_epoch, self.scheduler.index

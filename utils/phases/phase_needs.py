@@ -15,6 +15,7 @@ def find_hungry_phases(
     stores: Callable[[PhaseSpec], bool],
     n_envs: int,
     cycle_timesteps: int,
+    max_timesteps: int,
 ) -> list[PhaseFault]:
     """Name the offline phase that comes before enough is stored; the first one only.
 
@@ -24,15 +25,17 @@ def find_hungry_phases(
         stores: Whether what a phase collects is stored.
         n_envs: Environments, which are stepped together.
         cycle_timesteps: The most timesteps of one cycle of an online phase.
+        max_timesteps: Environment steps of the whole run, with which every online phase ends.
     """
     stored = 0.0
+    most = _in_vector_steps(max_timesteps, n_envs)
     for index, phase in enumerate(phases):
         needed = needs(phase)
         if phase.type == "offline" and stored < needed:
             text = f"learns from {stored:,.0f} stored timesteps and needs {needed:,}"
             return [PhaseFault(index, text)]
         if phase.type == "online" and stores(phase):
-            stored += _most_collected(phase, n_envs, cycle_timesteps)
+            stored = min(most, stored + _most_collected(phase, n_envs, cycle_timesteps))
     return []
 
 
@@ -42,4 +45,9 @@ def _most_collected(phase: PhaseSpec, n_envs: int, cycle_timesteps: int) -> floa
         return math.inf  # it waits until there is enough to learn from
     if phase.unit == "cycles":
         return phase.duration * cycle_timesteps
-    return -(-phase.duration // n_envs) * n_envs
+    return _in_vector_steps(phase.duration, n_envs)
+
+
+def _in_vector_steps(timesteps: int, n_envs: int) -> int:
+    """Return the timesteps of as many vector steps as make at least so many."""
+    return -(-timesteps // n_envs) * n_envs

@@ -73,9 +73,14 @@ class PhaseScheduler:
         self._done["cycles"] += cycles
         if self.remaining(self.current.unit) != 0:
             return False
+        self.leave()
+        return True
+
+    def leave(self) -> None:
+        """End the current phase, whatever it still asks for."""
+        assert not self.is_complete, "all phases are complete"
         self._index += 1
         self._done = _nothing()
-        return True
 
     def state_dict(self) -> dict[str, Any]:
         """Return the place in the phases as plain values."""

@@ -149,6 +149,44 @@ def test_a_phase_after_the_last_step_still_has_its_turn() -> None:
     assert run.plan.end_reason == "all phases completed"
 
 
+@pytest.mark.parametrize(
+    ("duration", "unit"), [(1000, "cycles"), (1000, "updates"), (24, "timesteps")]
+)
+def test_phases_without_collecting_have_their_turn_where_the_steps_end_early(
+    duration: int, unit: str
+) -> None:
+    # Seven environments make 28 timesteps of the first 22, so that 24 more would pass the 46.
+    hooks = ("collect", "update")
+    begin = PhaseSpec(name="begin", type="online", hooks=hooks, duration=22)
+    more = PhaseSpec(name="more", type="online", hooks=hooks, duration=duration, unit=unit)
+    polish = PhaseSpec(name="polish", type="offline", hooks=("update",), duration=5, unit="updates")
+    last = PhaseSpec(name="last", type="online", hooks=hooks, duration=9, unit="cycles")
+    judge = PhaseSpec(
+        name="judge", type="eval_only", hooks=("evaluate",), duration=1, unit="cycles"
+    )
+    run = Run(begin, more, polish, last, judge, n_envs=7, max_timesteps=46)
+    run.epoch()
+    assert run.plan.scheduler.current is more
+    run.epoch()
+    assert run.timesteps == 49
+    assert run.plan.end_reason is None
+    assert [due.n_updates for due in run.epoch()] == [5]
+    assert run.epoch() == [Round(is_evaluation=True)]
+    assert run.plan.end_reason == "all phases completed"
+
+
+def test_a_run_ends_with_its_steps_where_only_phases_that_collect_are_left() -> None:
+    hooks = ("collect", "update")
+    first, second = (
+        PhaseSpec(name=name, type="online", hooks=hooks, duration=1000, unit="cycles")
+        for name in ("first", "second")
+    )
+    run = Run(first, second, max_timesteps=10)
+    run.epoch()
+    assert run.plan.scheduler.current is first
+    assert run.plan.end_reason == "max_timesteps reached"
+
+
 def test_nothing_is_learnt_offline_from_too_little() -> None:
     fill = PhaseSpec(name="fill", type="online", hooks=("collect",), duration=5)
     polish = PhaseSpec(name="polish", type="offline", hooks=("update",), duration=5, unit="updates")

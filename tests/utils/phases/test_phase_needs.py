@@ -12,13 +12,16 @@ def collect(duration: int | None, unit="timesteps", hooks=("collect",), name="fi
 LEARN = PhaseSpec(name="learn", type="offline", hooks=("update",), duration=5, unit="updates")
 
 
-def hungry(*phases: PhaseSpec, needs: int = 100) -> list[tuple[int, str]]:
+def hungry(
+    *phases: PhaseSpec, needs: int = 100, max_timesteps: int = 10**6
+) -> list[tuple[int, str]]:
     found = find_hungry_phases(
         phases,
         needs=lambda phase: needs,
         stores=lambda phase: phase.hooks != ("collect", "play"),
         n_envs=8,
         cycle_timesteps=40,
+        max_timesteps=max_timesteps,
     )
     return [tuple(fault) for fault in found]
 
@@ -49,6 +52,14 @@ def test_enough_was_collected(before: list[PhaseSpec]) -> None:
 def test_too_little_was_collected(before: list[PhaseSpec], stored: int) -> None:
     text = f"learns from {stored} stored timesteps and needs 100"
     assert hungry(*before, LEARN) == [(len(before), text)]
+
+
+@pytest.mark.parametrize("unit", ["timesteps", "updates", "cycles"])
+def test_no_phase_collects_more_than_the_run(unit: str) -> None:
+    fill = collect(1000, unit, ("collect", "update"))
+    assert hungry(fill, LEARN, max_timesteps=97) == []  # 13 steps of 8 environments
+    text = "learns from 96 stored timesteps and needs 100"
+    assert hungry(fill, LEARN, max_timesteps=96) == [(1, text)]
 
 
 def test_what_comes_later_does_not_help() -> None:

@@ -38,6 +38,16 @@ def test_the_last_phase_may_have_an_end() -> None:
         scheduler.advance(timesteps=1)
 
 
+def test_a_phase_that_is_left_leaves_nothing_behind() -> None:
+    scheduler = PhaseScheduler([FILL, POLISH])
+    scheduler.advance(timesteps=8, updates=3, cycles=3)
+    scheduler.leave()
+    assert scheduler.current is POLISH
+    assert scheduler.remaining("updates") == 5
+    scheduler.leave()
+    assert scheduler.is_complete
+
+
 def test_a_saved_place_is_gone_on_from() -> None:
     scheduler = PhaseScheduler([FILL, POLISH])
     scheduler.advance(timesteps=100)

@@ -111,6 +111,7 @@ class ReplayConfig(Config):
             stores=lambda _: True,
             n_envs=self.n_envs,
             cycle_timesteps=self.steps_per_epoch * self.n_envs,
+            max_timesteps=self.max_timesteps,
         )
         hint = (
             ": collect more before it, or lower learning_starts_timesteps, batch_size or the "

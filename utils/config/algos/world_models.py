@@ -239,6 +239,7 @@ class WorldModelsConfig(Config):
             stores=lambda phase: phase.hooks == (COLLECT,),
             n_envs=self.n_envs,
             cycle_timesteps=self.steps_per_epoch * self.n_envs,
+            max_timesteps=self.max_timesteps,
         )
         hint = (
             f", {self.least_rows} in each of {self.n_envs} environments: collect more "
