@@ -96,6 +96,7 @@ class ReplayConfig(Config):
         )
         if not problems:
             problems += self._hungry_phases()
+            problems += self._phases_that_cannot_be_resumed()
         if self.train_every_vec_steps > self.steps_per_epoch:
             message = (
                 f"train_every_vec_steps {self.train_every_vec_steps} exceeds steps_per_epoch "
@@ -103,6 +104,18 @@ class ReplayConfig(Config):
             )
             problems.append(Problem(("train_every_vec_steps", "steps_per_epoch"), message))
         return problems
+
+    def _phases_that_cannot_be_resumed(self) -> list[Problem]:
+        return [
+            Problem(
+                (f"phases.{index}", "save_replay"),
+                f"phase '{phase.name}' (phases.{index}) is offline and learns from the buffer, "
+                "which save_replay: false does not keep: a run that stopped in this phase could "
+                "never go on; set save_replay: true",
+            )
+            for index, phase in enumerate(self.phases)
+            if phase.type == "offline" and not self.save_replay
+        ]
 
     def _hungry_phases(self) -> list[Problem]:
         faults = find_hungry_phases(

@@ -88,6 +88,14 @@ def test_learning_waits_for_a_whole_batch(tmp_path) -> None:
             ["phases=[{name: a, type: online, hooks: [collect], duration: {}}]"],
             "'phases.0.duration' must have one of timesteps, updates and cycles",
         ),
+        (
+            [
+                "save_replay=false",
+                "phases=[{name: a, type: online, hooks: [collect], duration: {timesteps: 2000}}, "
+                "{name: b, type: offline, hooks: [update], duration: {updates: 5}}]",
+            ],
+            "phase 'b' (phases.1) is offline and learns from the buffer, which save_replay: false",
+        ),
     ],
 )
 def test_contradictions_and_options_without_effect_are_told(tmp_path, overrides, text) -> None:
