@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import torch
 from gymnasium.vector import VectorEnv
 
@@ -15,6 +17,7 @@ from utils.buffers import (
 from utils.config import OffPolicyConfig, ReplayConfig
 from utils.dataloaders import ReplayPace, ReplayPlan, ReplaySource
 from utils.dataloaders.replay_source import stored_space
+from utils.errors import ConfigError
 from utils.phases import PhaseScheduler, UpdateBudget
 from utils.policies import Policy
 from utils.rollouts.experience_collector import ExperienceCollector, Explorer
@@ -42,7 +45,8 @@ def build_replay_source(
         rank: Of this process.
     """
     collector = ExperienceCollector(env, policy, explorer, device=device)
-    buffer = build_transition_buffer(config, env, policy, place=Place(device=device))
+    place = find_place(config.buffer_folder, device)
+    buffer = build_transition_buffer(config, env, policy, place=place)
     return ReplaySource(
         collector,
         buffer,
@@ -51,6 +55,25 @@ def build_replay_source(
         reward_scale=config.reward_scale,
         generator_device=device,
     )
+
+
+def find_place(folder: str | None, device: torch.device) -> Place:
+    """Return where a buffer lies: on the disk of a folder, or where the networks live.
+
+    Raises:
+        ConfigError: There is no such folder, or a GPU would wait for a disk.
+    """
+    if folder is None:
+        return Place(device=device)
+    if device.type != "cpu":
+        raise ConfigError(
+            f"buffer_folder: updates on {device.type} draw from a buffer in the memory of that "
+            "device: set buffer_folder to null, or device to cpu"
+        )
+    path = Path(folder)
+    if not path.is_dir():
+        raise ConfigError(f"buffer_folder: there is no folder '{path}'; make it, or name another")
+    return Place(folder=path)
 
 
 def build_replay_plan(

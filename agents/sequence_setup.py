@@ -9,7 +9,7 @@ import torch
 from gymnasium.vector import VectorEnv
 from torch import Tensor
 
-from agents.replay_setup import build_replay_plan
+from agents.replay_setup import build_replay_plan, find_place
 from utils.buffers import Place, Priorities, SequenceBuffer, SequenceLayout, StateField
 from utils.config import SequenceConfig, WorldModelConfig
 from utils.dataloaders.sequence_source import SequenceSource
@@ -53,7 +53,8 @@ def build_sequence_source(
         on_step: Is shown every vector step before it is stored.
     """
     collector = ExperienceCollector(env, policy, explorer, device=device)
-    buffer = build_sequence_buffer(config, env, policy, place=Place(device=device))
+    place = find_place(config.buffer_folder, device)
+    buffer = build_sequence_buffer(config, env, policy, place=place)
     return SequenceSource(
         collector,
         buffer,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import gymnasium as gym
 import torch
 from gymnasium.vector import VectorEnv
 
-from utils.buffers import Place, SequenceBuffer, SequenceLayout, StateField
+from agents.replay_setup import find_place
+from utils.buffers import SequenceBuffer, SequenceLayout, StateField
 from utils.config import WorldModelsConfig
 from utils.config.algos.world_models import UPDATE_RNN, UPDATE_VAE
 from utils.dataloaders.stretch_source import StretchSource
@@ -84,9 +83,6 @@ def build_source(
 def _build_buffer(
     config: WorldModelsConfig, env: VectorEnv, policy: LinearControllerPolicy
 ) -> SequenceBuffer:
-    folder = None if config.buffer_folder is None else Path(config.buffer_folder)
-    if folder is not None and not folder.is_dir():
-        raise ConfigError(f"buffer_folder: there is no folder '{folder}'; make it, or name another")
     latents = StateField((config.policy_kwargs.latents,))
     layout = SequenceLayout(
         capacity=config.buffer_steps,
@@ -98,4 +94,6 @@ def _build_buffer(
         frame_stack=config.frame_stack,
         state={"mean": latents, "log_var": latents},
     )
-    return SequenceBuffer(layout, place=Place(folder=folder))
+    # Its batches are moved to the device one by one, wherever that is.
+    place = find_place(config.buffer_folder, torch.device("cpu"))
+    return SequenceBuffer(layout, place=place)

@@ -7,11 +7,12 @@ import torch
 from lightning.pytorch import Callback
 
 from agents.dqn.dqn_agent import DQNAgent
+from agents.replay_setup import find_place
 from tests.helpers.agents import begin, make_agent, train_epochs
 from tests.helpers.saved_states import all_finite, state_differences
 from trainer_callbacks import HyperparameterScheduler
 from utils.checkpoints import load_checkpoint, save_checkpoint
-from utils.errors import DivergedError, RunFailedError
+from utils.errors import ConfigError, DivergedError, RunFailedError
 from utils.metrics import Counters
 from utils.trainer_factory import build_trainer
 
@@ -270,6 +271,23 @@ def test_learning_that_has_begun_goes_on_where_old_transitions_go_early() -> Non
     assert len(buffer) < agent.config.timesteps_before_updates
     train_epochs(agent, 1)
     assert agent.counters.updates > learnt > 0
+
+
+@pytest.mark.parametrize("settings", [{}, RAINBOW], ids=["dqn", "rainbow"])
+def test_a_buffer_on_a_disk_trains_what_one_in_memory_does(settings, tmp_path) -> None:
+    agents = [make(max_timesteps=1000, **settings) for _ in range(2)]
+    agents.append(make(max_timesteps=1000, buffer_folder=str(tmp_path), **settings))
+    first, again, on_disk = (timeless(train_epochs(agent, 4)) for agent in agents)
+    assert first == again == on_disk
+    assert list(tmp_path.iterdir()) == []  # files without names
+    assert agents[2].source.buffer.place.folder == tmp_path
+
+
+def test_a_folder_of_a_buffer_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ConfigError, match="buffer_folder: there is no folder '/gone'"):
+        make(buffer_folder="/gone")
+    with pytest.raises(ConfigError, match="set buffer_folder to null, or device to cpu"):
+        find_place(".", torch.device("cuda"))
 
 
 def test_networks_of_another_run_are_taken_over_where_they_fit() -> None:

@@ -77,9 +77,9 @@ class Place:
         if self.folder is not None:
             where, way_out = f"on the disk of '{self.folder}'", "choose another disk"
         elif self.device.type == "cuda":
-            where, way_out = f"on {self.device}", "keep it in ordinary memory"
+            where, way_out = f"on {self.device}", "train on the cpu"
         else:
-            where, way_out = "of memory", "keep it on a disk"
+            where, way_out = "of memory", "keep it on a disk (buffer_folder)"
         raise ConfigError(
             f"{what} needs {_gib(n_bytes)} {where}, and {_gib(free)} are free: "
             f"make it smaller, or {way_out}"

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from utils.config.algos.effect_rules import STORES_RAW_REWARDS
 from utils.config.algos.phases import PhaseConfig, phase_problems, problem_of_hunger
-from utils.config.fields import Flag, NonNegativeInteger, PositiveInteger, UnitNumber
+from utils.config.fields import Flag, NonNegativeInteger, PositiveInteger, Text, UnitNumber
 from utils.config.problems import Problem
 from utils.config.schema import Config
 from utils.config.validate import COMMON_EFFECT_RULES, EffectRule
@@ -50,6 +50,13 @@ class ReplayConfig(Config):
         description=(
             "Vector steps of an epoch, >= 1. Evaluations, rows of metrics and checkpoints come "
             "between epochs."
+        ),
+    )
+    buffer_folder: Text | None = Field(
+        default=None,
+        description=(
+            "Folder on whose disk the buffer lies, in files without names that go with the "
+            "process; null: in the memory of `device`."
         ),
     )
     save_replay: Flag = Field(
