@@ -110,8 +110,9 @@ class QLearningAgent(BaseAgent):
             reached[over] = self.policy.state_index(final).numpy()[over]
         allowed = self._no_masks
         if step.next_mask is not None:
-            # Nobody says what the end of an episode would have allowed: all of it.
-            allowed = step.next_mask | (step.terminated | step.truncated)[:, None]
+            allowed = step.next_mask
+            if step.final_mask is not None:
+                allowed = np.where(step.truncated[:, None], step.final_mask, allowed)
         self._errors += self._learn_step(
             (self.policy.q.numpy(), self.policy.n_visits.numpy()),
             (

@@ -85,12 +85,43 @@ class MaskedEnv(gym.Env):
 
 
 class BlockedEnv(MaskedEnv):
-    """Allows nothing at all from its third step on."""
+    """Allows nothing at all from its third step on.
+
+    Args:
+        tells_end: Whether the last step of an episode has a mask, too.
+    """
+
+    def __init__(self, *, tells_end: bool = True, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.tells_end = tells_end
+
+    def step(self, action: Any):
+        *outcome, truncated, info = super().step(action)
+        return *outcome, truncated, info if self.tells_end or not truncated else {}
 
     def _draw_mask(self) -> dict[str, Any]:
         info = super()._draw_mask()
         return {"action_mask": info["action_mask"] * int(self.count < 3)}
 
 
+class GateEnv(gym.Env):
+    """One state, of whose two actions the first is allowed; every episode is cut after a step."""
+
+    metadata = {"render_modes": []}  # noqa: RUF012
+
+    def __init__(self, render_mode: str | None = None) -> None:
+        self.observation_space, self.action_space = spaces.Discrete(1), spaces.Discrete(2)
+        self.render_mode = render_mode
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
+        super().reset(seed=seed)
+        return 0, {"action_mask": np.array([1, 0], np.int8)}
+
+    def step(self, action: Any):
+        assert action == 0, action
+        return 0, 1.0, False, True, {"action_mask": np.array([1, 0], np.int8)}
+
+
 gym.register("Masked-v0", entry_point=f"{__name__}:MaskedEnv")
 gym.register("Blocked-v0", entry_point=f"{__name__}:BlockedEnv")
+gym.register("Gate-v0", entry_point=f"{__name__}:GateEnv")

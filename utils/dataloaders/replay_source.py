@@ -86,8 +86,8 @@ class ReplaySource:
         if next_mask is not None:
             following = join_mask(following, next_mask)
             if final is not None:
-                # Nobody says what the end of an episode would have allowed: all of it.
-                final = join_mask(final, np.ones_like(next_mask))
+                assert step.final_mask is not None, "an end has a mask as other states have"
+                final = join_mask(final, step.final_mask)
         scale = self._reward_scale
         self.buffer.add(
             action=step.stored_action,

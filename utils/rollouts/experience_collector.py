@@ -14,6 +14,7 @@ from utils.distributed.share import Share
 from utils.policies import Policy
 from utils.rollouts.collector import RolloutSummary
 from utils.rollouts.stepper import Observation, ObservationArray, Stepper, forget, rows_of_all
+from utils.vector_envs.action_mask import FINAL_ACTION_MASK
 
 if TYPE_CHECKING:
     from utils.distributed.team import Team
@@ -74,6 +75,9 @@ class Step(NamedTuple):
     """(N, ...) valid where an episode ended; None where none did."""
     state: Tensor | None
     """(N, state_dim) what the policy remembered when it chose; None without a memory."""
+    final_mask: np.ndarray | None = None
+    """(N, n) bool, which actions the final observation allows, valid where an episode was
+    truncated; None where none ended, and without action masks."""
 
 
 class ExperienceCollector:
@@ -197,6 +201,7 @@ class ExperienceCollector:
                     stepper.mask_array,
                     final,
                     state,
+                    outcome.infos.get(FINAL_ACTION_MASK),
                 )
             )
         self._n_vec_steps += n_vec_steps

@@ -10,6 +10,8 @@ import numpy as np
 
 ACTION_MASK = "action_mask"
 """Key of an environment's info at reset and step, and of a vector env's infos."""
+FINAL_ACTION_MASK = "final_action_mask"
+"""Key of a vector env's infos: what the states that episodes were truncated in allowed."""
 
 
 def mask_width(space: gym.Space) -> int | None:

@@ -14,7 +14,7 @@ from gymnasium.vector.utils import batch_space
 from typing_extensions import override
 
 from utils.errors import CheckpointError, ConfigError, EnvironmentFailedError
-from utils.vector_envs.action_mask import ACTION_MASK, mask_width
+from utils.vector_envs.action_mask import ACTION_MASK, FINAL_ACTION_MASK, mask_width
 from utils.vector_envs.step_arrays import StepArrays
 
 _DEFAULT_RENDER_FPS = 30
@@ -120,7 +120,9 @@ class BaseVectorEnv(VectorEnv):
     where `infos["_final_obs"]` (N,) bool is true. `infos["raw_reward"]` (N,) float64 is there
     when a wrapper changes the reward, `infos["episode_over"]` (N,) bool when a wrapper changes
     where episodes end. `infos["action_mask"]` (N, n) bool is there, at a reset too, where masks
-    were asked for: which actions the state that is observed now allows.
+    were asked for: which actions the state that is observed now allows. Where something ended
+    there is `infos["final_action_mask"]`, whose rows count where an episode was truncated: all of
+    them where the environment does not tell, or allows none.
     `infos["episode_metrics"]` is there when an environment told of an episode that ended
     (`info["episode_metrics"]`, numbers by name): (N,) float64 by name, NaN where none did. Actions
     are values of `action_space` itself: a Discrete space with a start gets start, start + 1, ...
@@ -288,6 +290,8 @@ class BaseVectorEnv(VectorEnv):
             infos["episode_over"] = arrays.episode_over
         if self._mask_width:
             infos[ACTION_MASK] = arrays.action_masks
+            if has_done:
+                infos[FINAL_ACTION_MASK] = arrays.final_action_masks
         return infos
 
     def _check_state_size(self, state: dict[str, Any]) -> None:

@@ -174,6 +174,8 @@ class InProcessVectorEnv(BaseVectorEnv):
                 if terminated or truncated:
                     has_done = True
                     self._episode_metrics.take(i, info)
+                    if has_masks:
+                        self._write_final_mask(i, info)
                     self._end_episode(i, arrays, rows, terminated, truncated)
                 elif has_masks:
                     self._write_mask(i, info)
@@ -256,6 +258,14 @@ class InProcessVectorEnv(BaseVectorEnv):
             self._write_mask(i, info)
         return observation
 
+    def _write_final_mask(self, i: int, info: dict[str, Any]) -> None:
+        """Keep which actions the state allowed that an episode of environment `i` ended in."""
+        kept = self._arrays[self._turn].final_action_masks
+        kept[i] = True
+        if ACTION_MASK in info:
+            mask = self._read_mask(i, info)
+            kept[i] = mask if mask.any() else True  # an end that allows nothing is still valued
+
     def _write_mask(self, i: int, info: dict[str, Any]) -> None:
         """Keep which actions environment `i` allows now."""
         if ACTION_MASK not in info:
@@ -263,6 +273,9 @@ class InProcessVectorEnv(BaseVectorEnv):
                 f"action_masks: true, but {self.env_id} gives no info['{ACTION_MASK}']: set it to "
                 "false, or let the environment (or a wrapper) give one at every reset and step"
             )
+        self._arrays[self._turn].action_masks[i] = self._read_mask(i, info)
+
+    def _read_mask(self, i: int, info: dict[str, Any]) -> np.ndarray:
         mask = flatten_mask(info[ACTION_MASK])
         if len(mask) != self._mask_width:
             raise EnvironmentFailedError(
@@ -270,7 +283,7 @@ class InProcessVectorEnv(BaseVectorEnv):
                 f"{len(mask)} entries, its action space {self.single_action_space} has "
                 f"{self._mask_width}"
             )
-        self._arrays[self._turn].action_masks[i] = mask
+        return mask
 
     def _write_first(self, i: int, rows: Any, observation: Any) -> None:
         if self._writer is None:

@@ -26,6 +26,8 @@ class StepArrays:
         raw_rewards: (N,) float64 before any wrapper changed them.
         episode_over: (N,) bool, the true episode ended.
         action_masks: (N, n) bool, which actions the observed state allows; (N, 0) without masks.
+        final_action_masks: Like `action_masks`, of the final observation; a row counts only where
+            an episode was truncated.
     """
 
     observations: list[np.ndarray]
@@ -36,6 +38,7 @@ class StepArrays:
     raw_rewards: np.ndarray
     episode_over: np.ndarray
     action_masks: np.ndarray
+    final_action_masks: np.ndarray
 
     @classmethod
     def allocate(
@@ -70,6 +73,7 @@ class StepArrays:
             raw_rewards=column(np.float64),
             episode_over=column(np.bool_),
             action_masks=allocate((n_envs, mask_width), np.dtype(np.bool_)),
+            final_action_masks=allocate((n_envs, mask_width), np.dtype(np.bool_)),
         )
 
     def clear_outcomes(self) -> None:
@@ -89,6 +93,7 @@ class StepArrays:
             self.raw_rewards[chunk],
             self.episode_over[chunk],
             self.action_masks[chunk],
+            self.final_action_masks[chunk],
         )
 
 

@@ -128,6 +128,10 @@ def test_forbidden_actions_are_neither_taken_nor_bootstrapped_from(settings) -> 
     batch = agent.prepare(agent.source.sample())
     assert batch.next_mask is not None
     assert not batch.next_mask.all()
+    buffer = agent.source.buffer
+    held = buffer.gather(torch.arange(2 * buffer.head - len(buffer), 2 * buffer.head))
+    assert held.truncated.any()  # and what such an end allowed is known
+    assert not agent.prepare(held).next_mask[held.truncated].all()
     assert agent.evaluate().mean >= 0
 
 

@@ -76,6 +76,15 @@ def test_truncation_is_no_end() -> None:
     assert q == pytest.approx(1 + 0.9 * 0.5 * q, rel=0.1)
 
 
+def test_a_truncated_state_is_worth_what_it_allows() -> None:
+    agent = make(
+        "tests.helpers.masked_envs:Gate-v0", action_masks=True, gamma=0.5, initial_value=10.0
+    )
+    train_epochs(agent, 1)
+    # 1 + 0.5 q = q; the forbidden action keeps its 10, from which nothing is learnt.
+    assert agent.policy.q[0].tolist() == pytest.approx([2.0, 10.0])
+
+
 def test_it_learns_the_identity_with_any_first_action() -> None:
     agent = make("Identity", env_kwargs={"n": 4, "start": 5}, gamma=0.0)
     rows = train_epochs(agent, 4)

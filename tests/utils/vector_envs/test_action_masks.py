@@ -39,9 +39,11 @@ def test_masks_are_of_the_state_that_is_observed(acts: str) -> None:
         assert np.array_equal(env.action_mask, infos["action_mask"])
         actions = allowed(infos["action_mask"], acts)
         *_, truncated, infos = env.step(actions)
+        assert ("final_action_mask" in infos) == truncated.any()
         for i, single in enumerate(singles):
             masks[i] = single.step(actions[i])[-1]["action_mask"]
             if truncated[i]:
+                assert np.array_equal(infos["final_action_mask"][i], masks[i] != 0)
                 masks[i] = single.reset()[1]["action_mask"]
     env.close()
 
@@ -53,6 +55,8 @@ def test_worker_processes_give_the_same_masks() -> None:
         assert np.array_equal(ours["action_mask"], theirs["action_mask"])
         actions = allowed(ours["action_mask"], "discrete")
         ours, theirs = here.step(actions)[-1], there.step(actions)[-1]
+        if "final_action_mask" in ours:
+            assert np.array_equal(ours["final_action_mask"], theirs["final_action_mask"])
     state = there.get_state()
     here.reset(seed=9)
     assert here.set_state(state)[1].all()
@@ -62,6 +66,22 @@ def test_worker_processes_give_the_same_masks() -> None:
     assert np.array_equal(there.action_mask, here.action_mask)
     here.close()
     there.close()
+
+
+@pytest.mark.parametrize("tells", [True, False])
+def test_an_end_that_allows_nothing_or_does_not_tell_is_valued_by_all_actions(tells: bool) -> None:
+    env = build_env(
+        "tests.helpers.masked_envs:Blocked-v0",
+        n_envs=2,
+        vectorization="sync",
+        action_masks=True,
+        env_kwargs={"length": 3, "tells_end": tells},
+    )
+    _, infos = env.reset(seed=1)
+    for _ in range(3):  # the third step ends the episode, and its state allows nothing
+        infos = env.step(allowed(infos["action_mask"], "discrete"))[-1]
+    assert infos["final_action_mask"].all()
+    env.close()
 
 
 def test_nothing_is_read_that_nobody_asked_for() -> None:
