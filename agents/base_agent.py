@@ -64,6 +64,9 @@ class BaseAgent(LightningModule):
     `OnPolicyAgent` and `ReplayAgent` say most of that for their kinds.
     """
 
+    calmer_numbers = "or normalize_obs and normalize_reward"
+    """Settings that make the numbers smaller which are learnt from, as the end of an advice."""
+
     def __init__(self, config: Config, *, run: Run | None = None, team: Team | None = None) -> None:
         """Build environments and networks from a config.
 
@@ -315,7 +318,7 @@ class BaseAgent(LightningModule):
             f"{key} is {value} at epoch {self.counters.epoch + 1}, "
             f"{where}timestep {self.counters.timesteps} of "
             f"{self.config.env_id}; {before} before it. Try a lower policy_lr or "
-            "max_grad_norm, or normalize_obs and normalize_reward"
+            f"max_grad_norm, {self.calmer_numbers}"
         )
 
     # -- evaluation -----------------------------------------------------------------------------

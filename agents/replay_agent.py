@@ -89,6 +89,8 @@ class ReplayAgent(BaseAgent):
     config: OffPolicyConfig
     source: ReplaySource
 
+    calmer_numbers = "normalize_obs, or a smaller reward_scale"
+
     shared: SharedReplay | None = None
     """Joins what several processes compute; None for one alone."""
 

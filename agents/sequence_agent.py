@@ -71,6 +71,8 @@ class SequenceAgent(ReplayAgent):
     source: SequenceSource
     policy: Belief  # type: ignore[assignment]
 
+    calmer_numbers = "or a smaller reward_scale"
+
     @override
     def build_learner(self) -> None:
         super().build_learner()

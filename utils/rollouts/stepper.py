@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 import torch
@@ -10,7 +10,7 @@ from gymnasium.vector import VectorEnv
 from torch import Tensor
 
 from utils.distributed.share import Share
-from utils.errors import EnvironmentFailedError
+from utils.errors import DivergedError, EnvironmentFailedError
 from utils.policy_factory import ActorCritic, PolicyStep
 from utils.rollouts.episode_stats import EpisodeTracker, FinishedEpisodes
 from utils.spaces import ActionAdapter
@@ -162,8 +162,14 @@ class Stepper:
 
         Args:
             action: (N, ...) as the policy drew them.
+
+        Raises:
+            DivergedError: An action is not finite; no environment has seen it.
         """
-        self._sent = self._adapter.to_env(action.cpu().numpy())
+        chosen = action.cpu().numpy()
+        if chosen.dtype.kind == "f" and not np.isfinite(chosen).all():
+            self._blame_policy(chosen)
+        self._sent = self._adapter.to_env(chosen)
         if self._plays_alone:
             self.env.send(self._sent)
 
@@ -190,6 +196,16 @@ class Stepper:
         if state is not None:
             self.state = forget(state, terminated | truncated)
         return Outcome(reward, terminated, truncated, over, infos, finished, state)
+
+    def _blame_policy(self, chosen: np.ndarray) -> NoReturn:
+        is_finite = np.isfinite(chosen.reshape(len(chosen), -1)).all(axis=1)
+        index = int(np.flatnonzero(~is_finite)[0])
+        raise DivergedError(
+            f"the policy chose {chosen[index]} for environment {index} of "
+            f"{getattr(self.env, 'env_id', self.env)} at vector step {self.n_vec_steps + 1}: what "
+            "it has learnt is no longer finite; earlier checkpoints are intact. Try a lower "
+            "policy_lr or max_grad_norm"
+        )
 
     def _check_mask(self, mask: np.ndarray) -> None:
         index = find_blocked(mask, self.env.single_action_space)

@@ -9,7 +9,7 @@ import torch
 
 from tests.helpers.counting_policy import CountingPolicy
 from tests.helpers.vector_envs import CountingVectorEnv
-from utils.errors import EnvironmentFailedError
+from utils.errors import DivergedError, EnvironmentFailedError
 from utils.rollouts.stepper import Stepper, to_tensors
 
 CPU = torch.device("cpu")
@@ -117,6 +117,17 @@ def test_environments_get_their_own_kind_of_actions() -> None:
     stepper.step(action)
     assert env.actions[0].tolist() == [-1, 0, 1]
     assert action.tolist() == [0, 1, 2]
+
+
+def test_an_action_that_is_no_number_is_the_policys_fault() -> None:
+    box = gym.spaces.Box(-1.0, 1.0, (2,))
+    env = CountingVectorEnv([9, 9], action_space=box)
+    stepper = build(env)
+    stepper.step(torch.zeros(2, 2))
+    broken = torch.tensor([[0.5, 0.5], [0.5, torch.nan]])
+    with pytest.raises(DivergedError, match=r"chose \[0.5 nan\] for environment 1 .* step 2"):
+        stepper.step(broken)
+    assert len(env.actions) == 1
 
 
 def test_reset_passes_the_seed_on_and_forgets_running_episodes() -> None:
