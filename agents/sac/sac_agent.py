@@ -239,7 +239,7 @@ class SACAgent(ReplayAgent):
     def q_of_batch(self, batch: ReplayBatch) -> Tensor:
         """Return what each critic says of the actions that were taken, (E, B)."""
         if self.is_continuous:
-            return self.critic(batch.observation, batch.action.flatten(1))
+            return self.critic(batch.observation, batch.action.reshape(len(batch.action), -1))
         q = self.critic(batch.observation)
         index = batch.action.expand(len(q), -1).unsqueeze(2)
         return q.gather(2, index).squeeze(2)

@@ -96,7 +96,7 @@ class TD3Agent(ReplayAgent):
 
     @override
     def learn(self, batch: ReplayBatch) -> Learned:
-        q = self.critic(batch.observation, batch.action.flatten(1))
+        q = self.critic(batch.observation, batch.action.reshape(len(batch.action), -1))
         target = self.target_for(batch)
         loss = critic_loss(q=q, target=target)
         of_critic = (loss if batch.weight is None else loss * batch.weight).mean()

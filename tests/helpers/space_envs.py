@@ -31,6 +31,7 @@ ACTIONS: dict[str, spaces.Space] = {
     "multi_discrete": spaces.MultiDiscrete([3, 2]),
     "multi_binary": spaces.MultiBinary(4),
     "box": spaces.Box(np.array([-2.0, 0.0]), np.array([2.0, 0.5]), dtype=np.float64),
+    "scalar": spaces.Box(-1.0, 3.0, (), np.float32),
     "unbounded": spaces.Box(-np.inf, np.inf, (2,), np.float32),
     "half_bounded": spaces.Box(
         np.array([0.0, -np.inf], np.float32), np.array([np.inf, 1.0], np.float32)

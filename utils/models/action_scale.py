@@ -32,7 +32,8 @@ class ActionScale(nn.Module):
         with np.errstate(over="ignore"):
             low, high = space.low.astype(np.float32), space.high.astype(np.float32)
             # Some spaces write "no bound" as the largest float; their span has no number.
-            open_ends = ~np.isfinite(high - low)
+            span = np.asarray(high - low)  # of a Box without dimensions it is a number
+            open_ends = ~np.isfinite(span)
         if open_ends.any():
             places = ", ".join(str(i) for i in np.flatnonzero(open_ends.reshape(-1)))
             raise ConfigError(
@@ -42,8 +43,7 @@ class ActionScale(nn.Module):
         self.shape = tuple(space.shape)
         self.size = int(np.prod(space.shape))
         self.register_buffer("low", torch.from_numpy(low), persistent=False)
-        half_span = torch.from_numpy((high - low) / np.float32(2.0))
-        self.register_buffer("half_span", half_span, persistent=False)
+        self.register_buffer("half_span", torch.from_numpy(span) / 2.0, persistent=False)
 
     def to_env(self, action: Tensor) -> Tensor:
         """Map (B, A) or (B, *shape) in [-1, 1] to (B, *shape) in the environment's units."""
@@ -53,4 +53,4 @@ class ActionScale(nn.Module):
     def from_env(self, action: Tensor) -> Tensor:
         """Undo `to_env`: map (B, *shape) in the environment's units to (B, A) in [-1, 1]."""
         span = torch.where(self.half_span > 0.0, self.half_span, 1.0)
-        return ((action - self.low) / span - 1.0).flatten(1).clamp(-1.0, 1.0)
+        return ((action - self.low) / span - 1.0).reshape(len(action), -1).clamp(-1.0, 1.0)

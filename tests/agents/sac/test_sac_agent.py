@@ -90,6 +90,22 @@ def test_the_critics_learn_from_what_the_environment_was_given_in_units() -> Non
     assert agent.source.sample().action.abs().max() <= 1
 
 
+@pytest.mark.filterwarnings("ignore:.*Casting input x to numpy array")
+@pytest.mark.parametrize("algo_id", ["sac", "td3"])
+@pytest.mark.parametrize("activation", ["relu", "silu"])
+def test_an_action_may_be_a_single_number(algo_id: str, activation: str) -> None:
+    agent = make(
+        "tests.helpers.space_envs:Drawn-v0",
+        algo_id=algo_id,
+        env_kwargs={"acts": "scalar"},
+        policy_kwargs={"hidden_dims": [8], "activation": activation},
+        max_timesteps=200,
+    )
+    train_epochs(agent, 3)
+    assert agent.counters.updates == 32
+    assert agent.source.sample().action.shape == (8,)
+
+
 def test_an_update_moves_the_critics_towards_a_target_by_hand() -> None:
     agent = make("Pendulum-v1", ent_coef=0.5, batch_size=2, gamma=0.9, prioritized_replay=True)
     agent.dense = None

@@ -24,6 +24,13 @@ def test_every_dimension_has_its_bounds_and_shapes_come_back() -> None:
     torch.testing.assert_close(env, torch.tensor([[[0.5, 1.5], [2.0, 0.0]]]))
 
 
+def test_a_box_without_dimensions_is_one_number() -> None:
+    scale = ActionScale(gym.spaces.Box(0.0, 10.0, ()), algorithm="sac")
+    assert scale.size == 1
+    assert scale.to_env(torch.tensor([[0.5], [-1.0]])).tolist() == [7.5, 0.0]
+    assert scale.from_env(torch.tensor([7.5, 0.0])).tolist() == [[0.5], [-1.0]]
+
+
 LARGEST = np.finfo(np.float32).max
 
 
