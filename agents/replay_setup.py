@@ -16,13 +16,13 @@ from utils.buffers import (
 )
 from utils.config import OffPolicyConfig, ReplayConfig
 from utils.dataloaders import ReplayPace, ReplayPlan, ReplaySource
-from utils.dataloaders.replay_source import stored_space
+from utils.dataloaders.replay_source import STORED_MASK, stored_space
 from utils.errors import ConfigError
 from utils.phases import PhaseScheduler, UpdateBudget
 from utils.policies import Policy
 from utils.rollouts.experience_collector import ExperienceCollector, Explorer
 from utils.seeding import derive_seed
-from utils.vector_envs.action_mask import ACTION_MASK, mask_width
+from utils.vector_envs.action_mask import mask_width
 
 
 def build_replay_source(
@@ -118,7 +118,7 @@ def build_transition_buffer(
         observation_space=stored_space(env.single_observation_space, mask_width=width),
         action_space=env.single_action_space,
         frame_stack=config.frame_stack,
-        unstacked=(ACTION_MASK,),
+        unstacked=(STORED_MASK,),
         priorities=(
             Priorities(alpha=config.priority_exponent) if config.prioritized_replay else None
         ),

@@ -17,10 +17,11 @@ from utils.dataloaders.replay_plan import ReplayPlan, Round
 from utils.errors import CheckpointError
 from utils.rollouts import RolloutSummary
 from utils.rollouts.experience_collector import ExperienceCollector, Step
-from utils.vector_envs.action_mask import ACTION_MASK
 
 OBSERVATION = "observation"
 """Key of an observation that is no Dict where its action mask is stored beside it."""
+STORED_MASK = "allowed actions"
+"""Key of the mask there; an environment may have an "action_mask" of its own in a Dict."""
 
 
 class ReplaySource:
@@ -171,7 +172,7 @@ class ReplaySource:
 def join_mask(observation: Any, mask: Any) -> dict[str, Any]:
     """Return an observation and the mask of what it allows as one Dict."""
     parts = observation if isinstance(observation, dict) else {OBSERVATION: observation}
-    return {**parts, ACTION_MASK: mask}
+    return {**parts, STORED_MASK: mask}
 
 
 def split_mask(observation: Any, *, is_dict: bool) -> tuple[Any, Any]:
@@ -181,8 +182,8 @@ def split_mask(observation: Any, *, is_dict: bool) -> tuple[Any, Any]:
         observation: Of a batch.
         is_dict: Whether the observation itself is a Dict.
     """
-    parts = {key: part for key, part in observation.items() if key != ACTION_MASK}
-    mask = observation[ACTION_MASK].bool()
+    parts = {key: part for key, part in observation.items() if key != STORED_MASK}
+    mask = observation[STORED_MASK].bool()
     return (parts if is_dict else parts[OBSERVATION]), mask
 
 
@@ -197,5 +198,5 @@ def stored_space(observation_space: gym.Space, *, mask_width: int) -> gym.Space:
         return observation_space
     is_dict = isinstance(observation_space, gym.spaces.Dict)
     parts = dict(observation_space.spaces) if is_dict else {OBSERVATION: observation_space}
-    parts[ACTION_MASK] = gym.spaces.Box(0, 1, (mask_width,), np.uint8)
+    parts[STORED_MASK] = gym.spaces.Box(0, 1, (mask_width,), np.uint8)
     return gym.spaces.Dict(parts)

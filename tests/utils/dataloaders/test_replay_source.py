@@ -11,7 +11,7 @@ from tests.helpers.policies import build_linear_policy
 from tests.helpers.vector_envs import CountingVectorEnv, encode
 from utils.buffers import TransitionBuffer, TransitionLayout
 from utils.dataloaders import ReplayPace, ReplayPlan, ReplaySource, Round
-from utils.dataloaders.replay_source import join_mask, split_mask, stored_space
+from utils.dataloaders.replay_source import STORED_MASK, join_mask, split_mask, stored_space
 from utils.errors import CheckpointError
 from utils.phases import PhaseScheduler, PhaseSpec, UpdateBudget
 from utils.rollouts.epsilon_greedy import EpsilonGreedy
@@ -199,13 +199,22 @@ def test_a_buffer_of_another_moment_is_refused(tmp_path: Path) -> None:
 def test_masks_travel_with_observations() -> None:
     box = gym.spaces.Box(-1.0, 1.0, (3,), np.float32)
     space = stored_space(box, mask_width=2)
-    assert set(space.spaces) == {"observation", "action_mask"}
+    assert set(space.spaces) == {"observation", STORED_MASK}
     assert stored_space(box, mask_width=0) is box
     nested = stored_space(gym.spaces.Dict(a=box), mask_width=2)
-    assert set(nested.spaces) == {"a", "action_mask"}
+    assert set(nested.spaces) == {"a", STORED_MASK}
     observation, mask = torch.rand(4, 3), torch.tensor([[1, 0]] * 4, dtype=torch.uint8)
     again, allowed = split_mask(join_mask(observation, mask), is_dict=False)
     assert again is observation
     assert allowed.tolist() == [[True, False]] * 4
     parts, _ = split_mask(join_mask({"a": observation}, mask), is_dict=True)
     assert parts["a"] is observation
+
+
+def test_a_mask_beside_one_that_is_observed_leaves_that_alone() -> None:
+    seen = gym.spaces.Dict(action_mask=gym.spaces.MultiBinary(2))
+    assert set(stored_space(seen, mask_width=2).spaces) == {"action_mask", STORED_MASK}
+    observation, mask = {"action_mask": torch.tensor([[1, 1]])}, torch.tensor([[1, 0]])
+    again, allowed = split_mask(join_mask(observation, mask), is_dict=True)
+    assert again == observation
+    assert allowed.tolist() == [[True, False]]
