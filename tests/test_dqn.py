@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.agents import make_agent, train_epochs
-from tests.helpers.commands import ENVS, Command, only_run, play, rows, small, train
+from tests.helpers.commands import ENVS, Command, error_lines, only_run, play, rows, small, train
 from utils.checkpoints import load_checkpoint
 
 REPLAY = {
@@ -113,6 +113,11 @@ def test_phases_run_from_the_command_line(tmp_path):
     assert [row["timesteps"] for row in found] == [400, 800, 800, 800, 800]
     assert [row["train/cnt/updates"] for row in found] == [0, 0, 100, 150, 150]
     assert ["val/roll/ep_rew_mean" in row for row in found] == [False] * 4 + [True]
+    for more in ([], ["--max-timesteps", "9000"]):
+        resumed = train("--resume", run.id, *more, runs_dir=tmp_path)
+        assert resumed.code == 2
+        (line,) = error_lines(resumed)
+        assert "is complete (all phases completed), and more time adds none" in line
 
 
 def test_weights_of_another_run_reach_the_target_network(tmp_path):

@@ -39,7 +39,7 @@ from utils.evolution import CmaEs, play_population, require_cma
 from utils.mdn_rnn import play_dreams
 from utils.mdn_rnn.vae import sample_normal
 from utils.optimization import build_optimizer, clip_and_step, set_learning_rate
-from utils.phases import COLLECT
+from utils.phases import ALL_COMPLETE, COLLECT
 from utils.phases.phase_clock import PhaseClock
 from utils.policies.linear_controller_policy import LinearControllerPolicy
 from utils.seeding import derive_seed
@@ -392,7 +392,7 @@ class WorldModelsAgent(BaseAgent):
     def end_reason(self) -> str | None:
         scheduler = self.source.scheduler
         if scheduler.is_complete:
-            return "all phases completed"
+            return ALL_COMPLETE
         is_spent = self.counters.timesteps >= self.config.max_timesteps
         is_online = scheduler.current.type == "online"
         return "max_timesteps reached" if is_spent and is_online else None

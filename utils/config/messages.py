@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -141,11 +141,20 @@ def _unknown_key(
 
 
 def _keys_at(model: type[BaseModel], parents: list[str]) -> list[str]:
-    prefix = "".join(f"{parent}." for parent in parents)
-    if not prefix:
-        return list(model.model_fields)
-    inner = [key for key in dotted_keys(model) if key.startswith(prefix)]
-    return [key.removeprefix(prefix) for key in inner] or ["start", "end", "from", "to"]
+    inner: type[BaseModel] | None = model
+    for parent in parents:
+        if inner is not None and not parent.isdigit():  # a number is a place in a list of models
+            field = inner.model_fields.get(parent)
+            inner = None if field is None else _model_in(field.annotation)
+    return ["start", "end", "from", "to"] if inner is None else list(inner.model_fields)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """Return the model that a field holds, alone, in a list or with null; None if it has none."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    found = (_model_in(part) for part in get_args(annotation))
+    return next((inner for inner in found if inner is not None), None)
 
 
 def dotted_keys(model: type[BaseModel]) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from utils.errors import RunFailedError
-from utils.phases import PhaseScheduler, UpdateBudget
+from utils.phases import ALL_COMPLETE, PhaseScheduler, UpdateBudget
 
 
 class Round(NamedTuple):
@@ -171,7 +171,7 @@ class ReplayPlan:
     def end_reason(self) -> str | None:
         """Say why there is nothing left to do; None while there is."""
         if self.scheduler.is_complete:
-            return "all phases completed"
+            return ALL_COMPLETE
         # Phases that collect nothing have their turn after the last step.
         is_online = self.scheduler.current.type == "online"
         return "max_timesteps reached" if self.is_spent and is_online else None

@@ -1,7 +1,7 @@
 """The stretches that a training is made of: what each does, and how long it lasts."""
 
 from utils.phases.phase_needs import find_hungry_phases
-from utils.phases.phase_scheduler import PhaseScheduler
+from utils.phases.phase_scheduler import ALL_COMPLETE, PhaseScheduler
 from utils.phases.phase_spec import (
     COLLECT,
     EVALUATE,
@@ -13,6 +13,7 @@ from utils.phases.phase_spec import (
 from utils.phases.update_budget import UpdateBudget
 
 __all__ = [
+    "ALL_COMPLETE",
     "COLLECT",
     "EVALUATE",
     "PHASE_TYPES",

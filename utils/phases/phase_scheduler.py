@@ -8,6 +8,9 @@ from typing import Any
 from utils.errors import CheckpointError
 from utils.phases.phase_spec import PhaseSpec
 
+ALL_COMPLETE = "all phases completed"
+"""Why a training ended whose phases were all carried out."""
+
 
 class PhaseScheduler:
     """Walks through phases in their order as work is reported to it.

@@ -13,6 +13,7 @@ from utils.config.cli import RESUMABLE, TrainArgs
 from utils.config.loader import refusal
 from utils.config.problems import Problem
 from utils.errors import ConfigError
+from utils.phases import ALL_COMPLETE
 from utils.run.groups import RunGroup, find_group
 from utils.run.heartbeat import wait_for_sign
 from utils.run.labels import check_word
@@ -173,6 +174,11 @@ def _plan_resume(args: TrainArgs, runs_dir: Path) -> TrainingPlan:
         )
     checkpoint, last = run.checkpoint(name or "@last"), run.checkpoint("@last")
     is_complete = checkpoint == last and run.read_status()["status"] == "completed"
+    if is_complete and run.read_status().get("reason") == ALL_COMPLETE:
+        raise ConfigError(
+            f"run '{run.id}' is complete ({ALL_COMPLETE}), and more time adds none: begin a new "
+            f"run with its weights, --init-from-run {run.id}"
+        )
     changed, note = _change(config, args, of_goal=is_complete and _reached_goal(run, config))
     if is_complete and changed == config:
         raise ConfigError(_why_nothing_to_do(run, config))

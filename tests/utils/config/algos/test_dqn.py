@@ -89,6 +89,14 @@ def test_learning_waits_for_a_whole_batch(tmp_path) -> None:
             "'phases.0.duration' must have one of timesteps, updates and cycles",
         ),
         (
+            ["phases=[{name: a, type: online, hooks: [collect], duration: {epochs: 5}}]"],
+            "unknown key 'epochs' in 'phases.0.duration' (known: timesteps, updates, cycles)",
+        ),
+        (
+            ["phases=[{name: a, type: online, hook: [collect], hooks: [collect]}]"],
+            "unknown key 'hook' in 'phases.0': did you mean 'phases.0.hooks'?",
+        ),
+        (
             [
                 "save_replay=false",
                 "phases=[{name: a, type: online, hooks: [collect], duration: {timesteps: 2000}}, "
