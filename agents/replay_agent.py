@@ -393,6 +393,12 @@ class ReplayAgent(BaseAgent):
             lines.append(
                 f"note: nothing is learnt, for the run ends at timestep {config.max_timesteps:,}"
             )
+        period, epoch = config.eval_freq_timesteps, config.steps_per_epoch * config.n_envs
+        if period is not None and period < epoch:
+            lines.append(
+                f"note: evaluations come between epochs of {epoch:,} timesteps, which is less "
+                f"often than every {period:,}: a lower steps_per_epoch makes room for them"
+            )
         return lines
 
     @override

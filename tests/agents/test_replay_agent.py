@@ -194,6 +194,11 @@ def test_what_a_run_asks_of_its_target_is_told_in_all_units() -> None:
     assert lines[1] == (
         "target network: copied every 10,000 timesteps = 2,500 updates = 10,000 vector steps"
     )
+    hasty = make(eval_freq_timesteps=15, eval_freq_epochs=None)
+    (note,) = [line for line in hasty.describe_learning() if line.startswith("note")]
+    assert "between epochs of 16 timesteps, which is less often than every 15" in note
+    patient = make(eval_freq_timesteps=16, eval_freq_epochs=None)
+    assert not [line for line in patient.describe_learning() if line.startswith("note")]
     idle = make(max_timesteps=16)
     assert "note: nothing is learnt, for the run ends at timestep 16" in idle.describe_learning()
 
