@@ -25,6 +25,7 @@ from utils.config import OffPolicyConfig
 from utils.dataloaders import HookBatch, ReplaySource, Round
 from utils.dataloaders.replay_source import split_mask
 from utils.distributed.part import Part
+from utils.errors import CheckpointError
 from utils.models.fast_products import fast_products
 from utils.optimization import build_optimizer, clip_and_step, set_learning_rate
 from utils.optimization.layout import lay_like_parameters
@@ -444,7 +445,11 @@ class ReplayAgent(BaseAgent):
         if self.shared is not None:  # all go on with what they had, or none
             is_there = not self.shared.team.any(not is_there)
         if is_there:
-            self.source.load_buffer(path)
+            try:
+                self.source.load_buffer(path)
+            except CheckpointError as error:
+                way_out = "without this file the run fills an empty buffer before it learns on"
+                raise CheckpointError(f"{error}; {way_out}") from error
             return None
         return (
             f"no replay buffer is saved beside {path.with_suffix('.ckpt').name}: an empty one is "

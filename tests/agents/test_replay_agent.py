@@ -12,7 +12,7 @@ from tests.helpers.agents import begin, make_agent, train_epochs
 from tests.helpers.saved_states import all_finite, state_differences
 from trainer_callbacks import HyperparameterScheduler
 from utils.checkpoints import load_checkpoint, save_checkpoint
-from utils.errors import ConfigError, DivergedError, RunFailedError
+from utils.errors import CheckpointError, ConfigError, DivergedError, RunFailedError
 from utils.metrics import Counters
 from utils.trainer_factory import build_trainer
 
@@ -158,6 +158,18 @@ def test_without_its_buffer_a_run_says_so_and_owes_nothing(tmp_path) -> None:
         train_epochs(resumed, 1)
         updates.append(resumed.counters.updates - before)
     assert updates == [0, 0, 16, 16]
+
+
+def test_a_damaged_buffer_is_told_with_what_can_be_done(tmp_path) -> None:
+    agent = make()
+    train_epochs(agent, 1)
+    path = tmp_path / "epoch=01.ckpt"
+    path.touch()
+    agent.save_companions(path)
+    buffer = tmp_path / "epoch=01.replay"
+    buffer.write_bytes(buffer.read_bytes()[:-9])
+    with pytest.raises(CheckpointError, match=r"is damaged: .*; without this file"):
+        make().load_companions(path)
 
 
 def test_a_period_of_timesteps_stays_that_over_any_number_of_resumptions(tmp_path) -> None:
