@@ -42,7 +42,8 @@ class RandomPolicy(nn.Module):
                     span = action_space.high - action_space.low
                 if not np.isfinite(span).all():
                     raise ConfigError(
-                        f"random draws evenly between bounds, and the actions are {action_space}"
+                        f"random draws evenly between bounds, and the actions are {action_space}: "
+                        "let a wrapper bound them"
                     )
                 if action_masks:
                     raise ConfigError(

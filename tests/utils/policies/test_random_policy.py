@@ -65,7 +65,7 @@ def test_being_greedy_changes_nothing() -> None:
 def test_what_cannot_be_drawn_is_refused() -> None:
     for most in (np.inf, np.finfo(np.float32).max):
         endless = gym.spaces.Box(-most, most, (2,), np.float32)
-        with pytest.raises(ConfigError, match="draws evenly between bounds"):
+        with pytest.raises(ConfigError, match="let a wrapper bound them"):
             RandomPolicy(endless, action_masks=False)
     with pytest.raises(ConfigError, match="'action_masks' has no effect"):
         RandomPolicy(gym.spaces.Box(0, 1, (2,), np.float32), action_masks=True)
