@@ -42,6 +42,7 @@ class VizDoomEnv(gym.Env):
     Attributes:
         max_episode_steps: Steps after which an episode is truncated, or None: the time-out in
             tics, divided by `frame_skip` and rounded up. Reported by `spec` too.
+        frames_per_step: Tics of a step.
         action_names: What each action presses.
     """
 
@@ -83,14 +84,14 @@ class VizDoomEnv(gym.Env):
         """
         self.render_mode = render_mode
         self._config = find_config(config_path)
-        self._frame_skip = _whole("frame_skip", frame_skip, 1)
+        self.frames_per_step = _whole("frame_skip", frame_skip, 1)
         game = load_game(self._config)
         timeout = game.get_episode_timeout()
         if max_steps is not None:
-            timeout = _whole("max_steps", max_steps, 1) * self._frame_skip
+            timeout = _whole("max_steps", max_steps, 1) * self.frames_per_step
         self._timeout = timeout or None
-        self.max_episode_steps = math.ceil(timeout / self._frame_skip) if timeout else None
-        self.metadata = {**self.metadata, "render_fps": _TICS_PER_SECOND / self._frame_skip}
+        self.max_episode_steps = math.ceil(timeout / self.frames_per_step) if timeout else None
+        self.metadata = {**self.metadata, "render_fps": _TICS_PER_SECOND / self.frames_per_step}
         self._choose_level(game, doom_map, doom_skill)
         self._choose_picture(game, screen_resolution, screen_format, buffers)
         self._variables = _choose_variables(game, game_variables)
@@ -131,7 +132,7 @@ class VizDoomEnv(gym.Env):
     @override
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         assert not self._is_over, "reset() comes before step()"
-        n_tics = self._frame_skip
+        n_tics = self.frames_per_step
         if self._timeout is not None:
             n_tics = min(n_tics, self._timeout - self._n_tics)
         self._n_tics += n_tics

@@ -11,6 +11,8 @@ from typing_extensions import override
 
 from utils.errors import ConfigError
 
+_OWN_ARGUMENT = "repeat_action_probability"
+
 
 class StickyActions(gym.Wrapper):
     """Takes the action of the step before instead of the chosen one with some probability.
@@ -27,7 +29,7 @@ class StickyActions(gym.Wrapper):
         """Wrap `env`.
 
         Args:
-            env: The environment; no Atari game, for these have it built in.
+            env: The environment; no game of Atari or Retro, for these have it built in.
             probability: That the last action is repeated, in (0, 1).
 
         Raises:
@@ -38,9 +40,12 @@ class StickyActions(gym.Wrapper):
             raise ConfigError(
                 f"env_wrappers: StickyActions: probability must be in (0, 1), got {probability}"
             )
-        if env.spec is not None and "repeat_action_probability" in env.spec.kwargs:
+        arguments = {} if env.spec is None else env.spec.kwargs
+        core = env.unwrapped
+        if _OWN_ARGUMENT in arguments or hasattr(core, _OWN_ARGUMENT):
+            name = type(core).__name__ if env.spec is None else env.spec.id
             raise ConfigError(
-                f"env_wrappers: StickyActions: {env.spec.id} repeats actions itself: set "
+                f"env_wrappers: StickyActions: {name} repeats actions itself: set "
                 "env_kwargs.repeat_action_probability instead"
             )
         self._probability = probability

@@ -49,8 +49,12 @@ class EnvRecipe:
         if render_mode is not None:
             kwargs["render_mode"] = render_mode
         env = make_env(spec, max_episode_steps=self.max_episode_steps, kwargs=kwargs)
-        for wrapper, arguments in self.wrappers:
-            env = EnvWrapperRegistry.wrap(env, wrapper, arguments)
+        try:
+            for wrapper, arguments in self.wrappers:
+                env = EnvWrapperRegistry.wrap(env, wrapper, arguments)
+        except BaseException:
+            env.close()  # an engine or emulator would run on
+            raise
         return env
 
     def _needed_render_mode(self) -> str | None:

@@ -6,6 +6,7 @@ import pytest
 
 from gym_wrappers.sticky_actions.wrapper import StickyActions
 from tests.helpers.wrapper_envs import ForeignRandomEnv, NoisyEnv, ScriptedEnv
+from utils.environment import build_env
 from utils.errors import ConfigError
 from utils.vector_envs import InProcessVectorEnv
 
@@ -77,3 +78,14 @@ def test_an_environment_that_repeats_by_itself_is_refused() -> None:
     env.spec = gym.envs.registration.EnvSpec("X-v0", kwargs={"repeat_action_probability": 0.25})
     with pytest.raises(ConfigError, match="X-v0 repeats actions itself"):
         StickyActions(env)
+
+
+def test_a_family_that_repeats_unasked_is_refused() -> None:
+    pytest.importorskip("stable_retro")
+    with pytest.raises(ConfigError, match="Airstriker-Genesis-v0 repeats actions itself"):
+        build_env(
+            "Retro/Airstriker-Genesis-v0",
+            n_envs=1,
+            vectorization="sync",
+            env_wrappers=[{"id": "StickyActions"}],
+        )
