@@ -120,9 +120,9 @@ class RetroEnv(gym.Env):
         assert not self._is_over, "reset() comes before step()"
         core, emulator, data = self._core, self._core.em, self._core.data
         mask = self._mask(action)
-        reward = 0.0
+        reward, stickiness = 0.0, self.repeat_action_probability
         for _ in range(self.frames_per_step):
-            if not self.repeat_action_probability or self.np_random.random() >= self.repeat_action_probability:
+            if not stickiness or self.np_random.random() >= stickiness:
                 self._pressed = mask
             emulator.set_button_mask(self._pressed, 0)
             emulator.step()

@@ -14,7 +14,9 @@ STATES = ([1.2, 9.0, 0.0, 9.0], [0.0, 9.0, 0.10475, 9.0], [0.0, 0.0, 0.0, 0.0])
 
 def test_an_upright_pole_and_a_cart_in_the_middle_are_worth_most() -> None:
     space = gym.spaces.Box(-10.0, 10.0, (4,), np.float32)
-    env = CartPolePotential(ScriptedEnv(STATES, space=space), gamma=0.9, scale=2.0, angle_weight=0.75)
+    env = CartPolePotential(
+        ScriptedEnv(STATES, space=space), gamma=0.9, scale=2.0, angle_weight=0.75
+    )
     env.reset()
     # phi: -2 * 0.25 * (1.2 / 2.4)^2 = -0.125; -2 * 0.75 * (0.10475 / 0.2095)^2 = -0.375; 0
     assert env.step(0)[1] == pytest.approx(1.0 + 0.9 * -0.375 + 0.125)
