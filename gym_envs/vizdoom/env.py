@@ -180,7 +180,8 @@ class VizDoomEnv(gym.Env):
         )
         name = _one_of("screen_format", screen_format, _FORMATS)
         game.set_screen_format(getattr(vizdoom.ScreenFormat, name))
-        self._buffers = tuple(_one_of("buffers", buffer, _BUFFERS) for buffer in buffers)
+        names = _a_list("buffers", buffers)
+        self._buffers = tuple(_one_of("buffers", buffer, _BUFFERS) for buffer in names)
         game.set_depth_buffer_enabled("depth" in self._buffers)
         game.set_labels_buffer_enabled("labels" in self._buffers)
         game.set_automap_buffer_enabled("automap" in self._buffers)
@@ -233,7 +234,10 @@ def _choose_variables(game: Any, asked: bool | Sequence[str]) -> tuple[str, ...]
     if asked is not True:
         known: Mapping[str, Any] = vizdoom.GameVariable.__members__
         game.set_available_game_variables(
-            [known[_one_of("game_variables", name, known)] for name in asked]
+            [
+                known[_one_of("game_variables", name, known)]
+                for name in _a_list("game_variables", asked)
+            ]
         )
     names = tuple(variable.name.lower() for variable in game.get_available_game_variables())
     if not names:
@@ -252,6 +256,12 @@ def _whole(key: str, value: Any, least: int, most: int | None = None) -> int:
     if not is_whole or value < least or (most is not None and value > most):
         bounds = f"at least {least}" if most is None else f"{least} to {most}"
         raise ConfigError(f"env_kwargs: {key}: must be a whole number, {bounds}, got {value!r}")
+    return value
+
+
+def _a_list(key: str, value: Any) -> Sequence[Any]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise ConfigError(f"env_kwargs: {key}: must be a list of names, got {value!r}")
     return value
 
 
