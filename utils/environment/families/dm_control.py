@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import gymnasium as gym
@@ -14,9 +15,13 @@ from utils.environment.families.own_limit import make_with_own_limit
 def register() -> None:
     """Make the ids of the suite known to Gymnasium."""
     mujoco.prepare_process(renders=False)  # the suite chooses how to draw when it is imported
+    handlers = list(logging.root.handlers)
     from gym_envs.dm_control import register_suite
 
     register_suite()
+    # Its import notes something by a library that sets up the root logger for that, and the
+    # messages of a run, which have a place of their own, would come to the terminal twice.
+    logging.root.handlers[:] = handlers
 
 
 def make(spec: EnvSpec, *, max_episode_steps: int | None, **kwargs: Any) -> gym.Env:
