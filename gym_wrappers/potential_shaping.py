@@ -8,6 +8,8 @@ from typing import Any
 import gymnasium as gym
 from typing_extensions import override
 
+from utils.errors import ConfigError
+
 
 class PotentialShaping(gym.Wrapper):
     """Adds gamma * phi(s') - phi(s) to each reward, which leaves the best policy as it is.
@@ -53,3 +55,32 @@ class PotentialShaping(gym.Wrapper):
         observation, info = self.env.reset(seed=seed, options=options)
         self._potential = self.compute_potential(observation)
         return observation, info
+
+
+def require_own_numbers(env: gym.Env, *, wrapper: str, task: str, n_numbers: int) -> None:
+    """Make sure that an observation is the vector of a task, as its environment gives it.
+
+    Args:
+        env: What is to be wrapped.
+        wrapper: Name of the wrapper that reads the numbers.
+        task: What is in the ids of the environments that it is for; one without id is believed.
+        n_numbers: Length of the vector.
+
+    Raises:
+        ConfigError: The environment is another one, or a wrapper below changes what it shows.
+    """
+    if env.spec is not None and task not in env.spec.id:
+        raise ConfigError(f"env_wrappers: {wrapper} needs a {task} environment, not {env.spec.id}")
+    inner = env
+    while isinstance(inner, gym.Wrapper):
+        if inner.observation_space != inner.env.observation_space:
+            raise ConfigError(
+                f"env_wrappers: put {wrapper} before {type(inner).__name__}, which changes the "
+                "numbers that it reads"
+            )
+        inner = inner.env
+    if env.observation_space.shape != (n_numbers,):
+        raise ConfigError(
+            f"env_wrappers: {wrapper} reads {n_numbers} numbers of {task}, and the observation is "
+            f"{env.observation_space}"
+        )

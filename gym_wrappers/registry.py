@@ -88,7 +88,8 @@ class EnvWrapperRegistry:
         """Turn one YAML entry `{id: Name, **kwargs}` into a class and its checked arguments.
 
         Raises:
-            ConfigError: No id, an unknown id, or an argument the wrapper does not take or lacks.
+            ConfigError: No id, an unknown id, or an argument that the wrapper does not take or
+                lacks, or that is no number where its signature says `int` or `float`.
         """
         kwargs = dict(entry)
         name = kwargs.pop("id", None)
@@ -125,8 +126,22 @@ def _check_arguments(name: str, wrapper: type[gym.Wrapper], kwargs: dict[str, An
                 f"env_wrappers: {name} takes no '{key}'{_nearest(key, tuple(parameters))}"
             )
     for key, parameter in parameters.items():
-        if parameter.default is parameter.empty and key not in kwargs:
+        if key in kwargs:
+            _check_number(name, key, kwargs[key], annotation=parameter.annotation)
+        elif parameter.default is parameter.empty:
             raise ConfigError(f"env_wrappers: {name} needs '{key}'")
+
+
+def _check_number(name: str, key: str, value: Any, *, annotation: Any) -> None:
+    """Refuse another value where a wrapper's signature asks for a number and nothing else."""
+    if annotation in ("int", int):
+        wanted, is_one = "a whole number", isinstance(value, int)
+    elif annotation in ("float", float):
+        wanted, is_one = "a number", isinstance(value, int | float)
+    else:
+        return
+    if not is_one or isinstance(value, bool):
+        raise ConfigError(f"env_wrappers: {name}: {key} must be {wanted}, got {value!r}")
 
 
 def _nearest(word: str, known: tuple[str, ...]) -> str:

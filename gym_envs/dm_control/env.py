@@ -63,9 +63,8 @@ class DMControlEnv(gym.Env):
                 limit and none is given.
         """
         counts = {"action_repeat": action_repeat, "height": height, "width": width}
-        for name, value in counts.items():
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ConfigError(f"env_kwargs: {name} must be a whole number >= 1, got {value!r}")
+        counts |= {"render_height": render_height, "render_width": render_width}
+        _check_counts(counts if max_steps is None else {**counts, "max_steps": max_steps})
         # Without a limit of its own: the suite would not tell its end from the task's.
         endless = {"time_limit": math.inf}
         self._suite_env = suite.load(domain, task, task_kwargs={**endless, "random": 0})
@@ -75,6 +74,7 @@ class DMControlEnv(gym.Env):
         self._is_picture = from_pixels
         self._picture = {"height": height, "width": width, "camera_id": camera}
         self._check_camera(camera, f"dm_control/{domain}-{task}")
+        self._check_sizes(counts)
         self._frame = {"height": render_height, "width": render_width, "camera_id": camera}
         self.render_mode = render_mode
         step_seconds = self._suite_env.control_timestep() * action_repeat
@@ -108,6 +108,14 @@ class DMControlEnv(gym.Env):
                 f"env_kwargs: {env_id} has no camera {camera!r}: it is a number from -1 to "
                 f"{model.ncam - 1}{named}"
             )
+
+    def _check_sizes(self, sizes: dict[str, int]) -> None:
+        """Refuse pictures that the model's off-screen buffer has no room for."""
+        buffer = self.physics.model.vis.global_
+        for name, value in sizes.items():
+            most = {"height": buffer.offheight, "width": buffer.offwidth}.get(name.split("_")[-1])
+            if most is not None and value > most:
+                raise ConfigError(f"env_kwargs: {name} must be at most {most} pixels, got {value}")
 
     def _build_observation_space(self) -> spaces.Box:
         if self._is_picture:
@@ -158,3 +166,9 @@ class DMControlEnv(gym.Env):
     @override
     def close(self) -> None:
         self._suite_env.close()
+
+
+def _check_counts(counts: dict[str, Any]) -> None:
+    for name, value in counts.items():
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise ConfigError(f"env_kwargs: {name} must be a whole number >= 1, got {value!r}")

@@ -82,9 +82,9 @@ class PadActions:
             return self._console_names()
         if actions == "combinations":
             return [_join(itertools.chain(*combo)) for combo in itertools.product(*groups)]
-        if isinstance(actions, str):
+        if isinstance(actions, str) or not isinstance(actions, Sequence):
             raise ConfigError(
-                f"env_kwargs: actions: '{actions}' is not one of console, combinations, "
+                f"env_kwargs: actions: {actions!r} is not one of console, combinations, "
                 "multi_binary, or a list of buttons joined by +"
             )
         if not actions:

@@ -38,6 +38,8 @@ class RetroEnv(gym.Env):
     A process runs one emulator. A second one is refused until the first is closed.
 
     Attributes:
+        frames_per_step: Frames of a step.
+        repeat_action_probability: Chance of a frame to repeat the buttons of the one before.
         action_names: What each action presses.
     """
 
@@ -80,8 +82,8 @@ class RetroEnv(gym.Env):
         _refuse_second(game)
         self.game = game
         self.render_mode = render_mode
-        self._frame_skip = frame_skip
-        self._stickiness = repeat_action_probability
+        self.frames_per_step = frame_skip
+        self.repeat_action_probability = repeat_action_probability
         self.metadata = {**self.metadata, "render_fps": _FRAMES_PER_SECOND / frame_skip}
         self._core = _start(
             game,
@@ -118,9 +120,9 @@ class RetroEnv(gym.Env):
         assert not self._is_over, "reset() comes before step()"
         core, emulator, data = self._core, self._core.em, self._core.data
         mask = self._mask(action)
-        reward = 0.0
-        for _ in range(self._frame_skip):
-            if not self._stickiness or self.np_random.random() >= self._stickiness:
+        reward, stickiness = 0.0, self.repeat_action_probability
+        for _ in range(self.frames_per_step):
+            if not stickiness or self.np_random.random() >= stickiness:
                 self._pressed = mask
             emulator.set_button_mask(self._pressed, 0)
             emulator.step()
@@ -132,7 +134,7 @@ class RetroEnv(gym.Env):
         observation = core._update_obs()  # what its step would do every frame
         if self.render_mode == "human":
             core.render()
-            time.sleep(self._frame_skip / _FRAMES_PER_SECOND)
+            time.sleep(self.frames_per_step / _FRAMES_PER_SECOND)
         return observation, reward, self._is_over, False, dict(data.lookup_all())
 
     @override

@@ -82,9 +82,9 @@ class ButtonActions:
             return [NO_OP, *self._binary]
         if actions == "combinations":
             return self._combinations()
-        if isinstance(actions, str):
+        if isinstance(actions, str) or not isinstance(actions, Sequence):
             raise ConfigError(
-                f"env_kwargs: actions: '{actions}' is not one of buttons, combinations, "
+                f"env_kwargs: actions: {actions!r} is not one of buttons, combinations, "
                 "multi_binary, or a list of buttons joined by +"
             )
         if not actions:

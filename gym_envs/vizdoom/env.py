@@ -42,6 +42,7 @@ class VizDoomEnv(gym.Env):
     Attributes:
         max_episode_steps: Steps after which an episode is truncated, or None: the time-out in
             tics, divided by `frame_skip` and rounded up. Reported by `spec` too.
+        frames_per_step: Tics of a step.
         action_names: What each action presses.
     """
 
@@ -83,14 +84,14 @@ class VizDoomEnv(gym.Env):
         """
         self.render_mode = render_mode
         self._config = find_config(config_path)
-        self._frame_skip = _whole("frame_skip", frame_skip, 1)
+        self.frames_per_step = _whole("frame_skip", frame_skip, 1)
         game = load_game(self._config)
         timeout = game.get_episode_timeout()
         if max_steps is not None:
-            timeout = _whole("max_steps", max_steps, 1) * self._frame_skip
+            timeout = _whole("max_steps", max_steps, 1) * self.frames_per_step
         self._timeout = timeout or None
-        self.max_episode_steps = math.ceil(timeout / self._frame_skip) if timeout else None
-        self.metadata = {**self.metadata, "render_fps": _TICS_PER_SECOND / self._frame_skip}
+        self.max_episode_steps = math.ceil(timeout / self.frames_per_step) if timeout else None
+        self.metadata = {**self.metadata, "render_fps": _TICS_PER_SECOND / self.frames_per_step}
         self._choose_level(game, doom_map, doom_skill)
         self._choose_picture(game, screen_resolution, screen_format, buffers)
         self._variables = _choose_variables(game, game_variables)
@@ -131,7 +132,7 @@ class VizDoomEnv(gym.Env):
     @override
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         assert not self._is_over, "reset() comes before step()"
-        n_tics = self._frame_skip
+        n_tics = self.frames_per_step
         if self._timeout is not None:
             n_tics = min(n_tics, self._timeout - self._n_tics)
         self._n_tics += n_tics
@@ -179,7 +180,8 @@ class VizDoomEnv(gym.Env):
         )
         name = _one_of("screen_format", screen_format, _FORMATS)
         game.set_screen_format(getattr(vizdoom.ScreenFormat, name))
-        self._buffers = tuple(_one_of("buffers", buffer, _BUFFERS) for buffer in buffers)
+        names = _a_list("buffers", buffers)
+        self._buffers = tuple(_one_of("buffers", buffer, _BUFFERS) for buffer in names)
         game.set_depth_buffer_enabled("depth" in self._buffers)
         game.set_labels_buffer_enabled("labels" in self._buffers)
         game.set_automap_buffer_enabled("automap" in self._buffers)
@@ -232,7 +234,10 @@ def _choose_variables(game: Any, asked: bool | Sequence[str]) -> tuple[str, ...]
     if asked is not True:
         known: Mapping[str, Any] = vizdoom.GameVariable.__members__
         game.set_available_game_variables(
-            [known[_one_of("game_variables", name, known)] for name in asked]
+            [
+                known[_one_of("game_variables", name, known)]
+                for name in _a_list("game_variables", asked)
+            ]
         )
     names = tuple(variable.name.lower() for variable in game.get_available_game_variables())
     if not names:
@@ -251,6 +256,12 @@ def _whole(key: str, value: Any, least: int, most: int | None = None) -> int:
     if not is_whole or value < least or (most is not None and value > most):
         bounds = f"at least {least}" if most is None else f"{least} to {most}"
         raise ConfigError(f"env_kwargs: {key}: must be a whole number, {bounds}, got {value!r}")
+    return value
+
+
+def _a_list(key: str, value: Any) -> Sequence[Any]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise ConfigError(f"env_kwargs: {key}: must be a list of names, got {value!r}")
     return value
 
 

@@ -10,6 +10,7 @@ import gymnasium as gym
 import numpy as np
 from typing_extensions import override
 
+from gym_wrappers.allowed_actions import is_allowed
 from utils.errors import ConfigError
 
 
@@ -22,8 +23,8 @@ class ActionRemap(gym.Wrapper):
             a list of zeros and ones.
         MultiDiscrete, Box: a list of numbers.
 
-    Where the environment tells which actions are allowed (`info["action_mask"]`, Discrete only),
-    the mask is that of the list.
+    Where the environment tells which actions are allowed (`info["action_mask"]`), the mask is that
+    of the list.
     """
 
     def __init__(self, env: gym.Env, *, actions: Sequence[Any]) -> None:
@@ -60,11 +61,11 @@ class ActionRemap(gym.Wrapper):
         return observation, self._remap_mask(info)
 
     def _remap_mask(self, info: dict[str, Any]) -> dict[str, Any]:
-        space = self.env.action_space
-        if "action_mask" not in info or not isinstance(space, gym.spaces.Discrete):
+        if "action_mask" not in info:
             return info
-        indices = np.array(self._actions) - int(space.start)
-        return {**info, "action_mask": np.asarray(info["action_mask"])[indices]}
+        space = self.env.action_space
+        allowed = [is_allowed(action, info, space) for action in self._actions]
+        return {**info, "action_mask": np.array(allowed, np.int8)}
 
     def get_action_meanings(self) -> list[str]:
         """Return the names of the listed actions, where the environment has any."""

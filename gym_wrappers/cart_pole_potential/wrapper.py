@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium as gym
 from typing_extensions import override
 
-from gym_wrappers.potential_shaping import PotentialShaping
+from gym_wrappers.potential_shaping import PotentialShaping, require_own_numbers
 
 _ANGLE_LIMIT = 0.2095  # rad, where gymnasium's CartPole ends the episode
 _POSITION_LIMIT = 2.4  # m, likewise
@@ -30,8 +30,12 @@ class CartPolePotential(PotentialShaping):
             gamma: The agent's discount, in (0, 1]; a config must give both the same number.
             scale: Shaping reward between the best and the worst state.
             angle_weight: Share of the pole in it, 0 to 1; the rest is the cart's.
+
+        Raises:
+            ConfigError: It is another environment, or a wrapper below changes what it shows.
         """
         super().__init__(env, gamma=gamma)
+        require_own_numbers(env, wrapper="CartPolePotential", task="CartPole", n_numbers=4)
         self._scale, self._angle_weight = scale, angle_weight
 
     @override

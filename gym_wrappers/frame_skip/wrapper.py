@@ -74,10 +74,16 @@ def _refuse_another_skip(env: gym.Env) -> None:
                 "changed them already"
             )
         inner = inner.env
-    arguments = {} if env.spec is None else env.spec.kwargs
+    # What an environment does unasked is none of its spec's arguments.
+    unasked = {"frame_skip": getattr(env.unwrapped, "frames_per_step", 1)}
+    arguments = unasked | ({} if env.spec is None else env.spec.kwargs)
     for name in _OWN_ARGUMENTS:
         if arguments.get(name, 1) != 1:
             raise ConfigError(
-                f"env_wrappers: FrameSkip: {env.spec.id} skips already ({name} "
+                f"env_wrappers: FrameSkip: {_name(env)} skips already ({name} "
                 f"{arguments[name]}): set env_kwargs.{name} instead"
             )
+
+
+def _name(env: gym.Env) -> str:
+    return type(env.unwrapped).__name__ if env.spec is None else env.spec.id

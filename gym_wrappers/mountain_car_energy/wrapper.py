@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 from typing_extensions import override
 
-from gym_wrappers.potential_shaping import PotentialShaping
+from gym_wrappers.potential_shaping import PotentialShaping, require_own_numbers
 
 _GRAVITY = 0.0025  # of gymnasium's MountainCar and MountainCarContinuous
 
@@ -27,8 +27,12 @@ class MountainCarEnergy(PotentialShaping):
             env: Observations are (position, velocity).
             gamma: The agent's discount, in (0, 1]; a config must give both the same number.
             scale: Shaping reward per unit of energy; the energy spans about 0.003.
+
+        Raises:
+            ConfigError: It is another environment, or a wrapper below changes what it shows.
         """
         super().__init__(env, gamma=gamma)
+        require_own_numbers(env, wrapper="MountainCarEnergy", task="MountainCar", n_numbers=2)
         self._scale = scale
 
     @override

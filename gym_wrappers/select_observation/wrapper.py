@@ -35,8 +35,10 @@ class SelectObservation(gym.ObservationWrapper):
         if not isinstance(space, spaces.Box) or len(space.shape) != 1:
             raise ConfigError(f"env_wrappers: SelectObservation needs a vector (Box), not {space}")
         chosen = list(indices)
+        are_whole = all(isinstance(i, int) and not isinstance(i, bool) for i in chosen)
         if (
             not chosen
+            or not are_whole
             or len(set(chosen)) != len(chosen)
             or not set(chosen) <= set(range(space.shape[0]))
         ):

@@ -47,6 +47,9 @@ def test_an_entry_becomes_a_class_and_its_arguments() -> None:
         ({"size": 3}, "has no 'id'"),
         ({"id": "Plain", "size": 3, "nam": "y"}, "Plain takes no 'nam'; did you mean name?"),
         ({"id": "Plain"}, "Plain needs 'size'"),
+        ({"id": "Plain", "size": True}, "Plain: size must be a whole number, got True"),
+        ({"id": "Plain", "size": 3.0}, r"Plain: size must be a whole number, got 3\.0"),
+        ({"id": "ClipReward", "low": "a"}, "ClipReward: low must be a number, got 'a'"),
         ({"id": "EpisodicLife", "x": 1}, r"takes no 'x' \(it takes none\)"),
     ],
 )
@@ -63,7 +66,11 @@ def test_a_name_belongs_to_one_class() -> None:
 
 
 @pytest.mark.parametrize(
-    "entry", [{"id": "ClipReward", "low": "a"}, {"id": "FrameSkip", "skip": []}]
+    "entry",
+    [
+        {"id": "StateCountBonus", "cell_size": "a"},
+        {"id": "SelectObservation", "indices": [[0]]},
+    ],
 )
 def test_a_value_that_a_wrapper_cannot_use_is_named(entry: dict) -> None:
     wrapper, kwargs = EnvWrapperRegistry.resolve(entry)

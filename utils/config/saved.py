@@ -46,15 +46,21 @@ def config_from_dict(data: Mapping[str, Any], *, source: str = "saved config") -
         raise ConfigError("\n".join(lines)) from error
 
 
+_JUDGED_BY_SPACES = ("policy_kwargs", "exploration")
+
+
 def _forget_who_wrote(config: Config) -> Config:
     """Mark no option of the networks as written: a saved config holds the defaults too.
 
     An option that has no effect for the spaces of the environment is refused where somebody wrote
     it, which was when the run began.
     """
-    kwargs = config.policy_kwargs
-    unwritten = type(kwargs).model_construct(_fields_set=set(), **dict(kwargs))
-    return config.model_copy(update={"policy_kwargs": unwritten})
+    blocks = {key: getattr(config, key) for key in _JUDGED_BY_SPACES if hasattr(config, key)}
+    unwritten = {
+        key: type(block).model_construct(_fields_set=set(), **dict(block))
+        for key, block in blocks.items()
+    }
+    return config.model_copy(update=unwritten)
 
 
 def load_config_json(path: Path | str) -> Config:

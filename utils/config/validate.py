@@ -215,6 +215,12 @@ def _wrapper_problems(config: Config) -> Iterator[Problem]:
         key = f"env_wrappers.{index}"
         if not isinstance(wrapper.get("id"), str):
             yield Problem((key,), f"'{key}' names no wrapper: write {{id: Name, ...arguments}}")
+        if config.action_masks and wrapper.get("id") == "FrameSkip":
+            message = (
+                "FrameSkip repeats an action also where 'action_masks' no longer allows it: use "
+                "one of the two"
+            )
+            yield Problem((key, "action_masks"), message)
         if "gamma" in wrapper and (fault := _gamma_fault(config, wrapper["gamma"])):
             yield Problem((f"{key}.gamma", "gamma"), f"'{key}.gamma' is {fault}")
 

@@ -10,6 +10,7 @@ import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
 from gym_wrappers import EnvWrapperRegistry
+from utils.environment.display import draw_into_memory
 from utils.environment.families.standard import make_env
 
 
@@ -46,11 +47,17 @@ class EnvRecipe:
         spec.order_enforce = False
         kwargs = copy.deepcopy(self.env_kwargs)
         render_mode = self.render_mode or self._needed_render_mode()
+        if render_mode == "rgb_array":
+            draw_into_memory()
         if render_mode is not None:
             kwargs["render_mode"] = render_mode
         env = make_env(spec, max_episode_steps=self.max_episode_steps, kwargs=kwargs)
-        for wrapper, arguments in self.wrappers:
-            env = EnvWrapperRegistry.wrap(env, wrapper, arguments)
+        try:
+            for wrapper, arguments in self.wrappers:
+                env = EnvWrapperRegistry.wrap(env, wrapper, arguments)
+        except BaseException:
+            env.close()  # an engine or emulator would run on
+            raise
         return env
 
     def _needed_render_mode(self) -> str | None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -59,9 +56,6 @@ def render_modes(config: Any) -> list[str]:
 def _build(
     config: Any, render_mode: str | None, n_envs: int
 ) -> InProcessVectorEnv | SubprocessVectorEnv:
-    if render_mode == "rgb_array" and not has_display():
-        # Otherwise SDL looks for a display all the same and complains on the terminal.
-        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     is_alone = n_envs > 1 and family_of(config.env_id).one_per_process
     env = build_env_from_config(
         config,
@@ -71,16 +65,6 @@ def _build(
     )
     assert isinstance(env, InProcessVectorEnv | SubprocessVectorEnv), type(env)
     return env
-
-
-def has_display(environ: Mapping[str, str] = os.environ, *, platform: str = sys.platform) -> bool:
-    """Say whether a window would be seen.
-
-    Without a display SDL draws into memory and reports success, so this cannot be tried out.
-    """
-    if platform in ("darwin", "win32"):
-        return True
-    return bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))
 
 
 def step_limit(config: Any, env: BaseVectorEnv, asked: int | None) -> int | None:

@@ -6,9 +6,10 @@ import importlib.util
 import time
 from typing import TextIO
 
+from utils.environment.display import has_display
 from utils.loggers.terminal import is_terminal
 from utils.playback.cli import PlayArgs
-from utils.playback.environment import RenderError, has_display, render_modes
+from utils.playback.environment import RenderError, render_modes
 from utils.playback.live import LiveScreen, Recorder
 from utils.playback.pace import Pace
 from utils.playback.plan import PlayPlan

@@ -161,6 +161,10 @@ def test_pixels_are_pictures_and_a_frame_has_its_own_size():
     ("kwargs", "message"),
     [
         ({"action_repeat": 0}, "action_repeat must be a whole number >= 1, got 0"),
+        ({"max_steps": 0}, "max_steps must be a whole number >= 1, got 0"),
+        ({"render_height": "a"}, "render_height must be a whole number >= 1, got 'a'"),
+        ({"from_pixels": True, "height": 4000}, "height must be at most 480 pixels, got 4000"),
+        ({"render_width": 4000}, "render_width must be at most 640 pixels, got 4000"),
         ({"camera": 9}, "no camera 9: it is a number from -1 to 1"),
         ({"camera": "sid"}, "no camera 'sid'"),
         ({"pixels": True}, "takes no 'pixels'"),

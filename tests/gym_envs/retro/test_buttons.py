@@ -46,6 +46,7 @@ def test_bits_leave_out_what_is_no_button():
     [
         (["NO_OP", "RIGHT+C"], r"'RIGHT\+C': the pad has no button 'C'; it has B, SELECT"),
         ("discrete", "'discrete' is not one of console, combinations, multi_binary"),
+        (3, "actions: 3 is not one of console"),
         ([], "the list is empty"),
     ],
 )

@@ -56,6 +56,7 @@ def test_a_list_names_what_each_action_presses():
         (BASIC, ["JUMP"], "no button 'JUMP'; it has MOVE_LEFT, MOVE_RIGHT, ATTACK"),
         (BASIC, ["ATTACK=fast"], "'fast' is not a number"),
         (BASIC, [], "the list is empty"),
+        (BASIC, 3, "actions: 3 is not one of buttons"),
         (BASIC, "all", "'all' is not one of buttons, combinations, multi_binary"),
         (("LOOK_UP_DOWN_DELTA",), "buttons", "no button that is on or off"),
         ([f"USER{i}" for i in range(10)], "combinations", "make 1024 of them; list the useful"),

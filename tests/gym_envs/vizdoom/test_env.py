@@ -188,6 +188,8 @@ def test_frames_are_colour_pictures_of_their_own():
         ({"screen_resolution": "RES_160X121"}, "there is no 'RES_160X121'; choose RES_160X120"),
         ({"screen_format": "RGBA32"}, "there is no 'RGBA32'; choose RGB24 or GRAY8"),
         ({"buffers": ["depht"]}, "there is no 'depht'; choose depth or labels or automap"),
+        ({"buffers": "depth"}, "buffers: must be a list of names, got 'depth'"),
+        ({"game_variables": "HEALTH"}, "game_variables: must be a list of names, got 'HEALTH'"),
         ({"game_variables": ["HEALTHY"]}, "there is no 'HEALTHY'; choose HEALTH"),
         ({"doom_skill": 6}, "doom_skill: must be a whole number, 1 to 5, got 6"),
         ({"frameskip": 4}, "takes no 'frameskip'; did you mean frame_skip"),

@@ -60,6 +60,29 @@ def test_names_and_masks_are_those_of_the_list() -> None:
 
 
 @pytest.mark.parametrize(
+    ("space", "actions", "mask", "expected"),
+    [
+        # The parts allow {0, 2} and {1}.
+        (
+            spaces.MultiDiscrete([3, 2]),
+            [[0, 0], [0, 1], [1, 1], [2, 1]],
+            (np.array([1, 0, 1]), np.array([0, 1])),
+            [0, 1, 0, 1],
+        ),
+        (spaces.MultiDiscrete([2, 2]), [[0, 0], [1, 1]], np.array([1, 0, 1, 1]), [1, 0]),
+        (spaces.MultiBinary(3), [[0, 0, 0], [1, 0, 0], [1, 1, 0]], np.array([1, 0, 1]), [1, 1, 0]),
+        (spaces.Box(-1.0, 1.0, (1,), np.float32), [[0.0], [1.0]], np.array([0]), [1, 1]),
+    ],
+)
+def test_masks_of_other_spaces_are_those_of_the_list(
+    space: gym.Space, actions: list[Any], mask: Any, expected: list[int]
+) -> None:
+    infos = [{"action_mask": mask}] * 2
+    env = ActionRemap(NamedEnv([[0.0], [0.0]], actions=space, infos=infos), actions=actions)
+    assert env.reset()[1]["action_mask"].tolist() == expected
+
+
+@pytest.mark.parametrize(
     ("space", "actions", "message"),
     [
         (spaces.Discrete(4), [0], "at least two"),

@@ -9,6 +9,8 @@ from tests.helpers.wrapper_envs import ScriptedEnv
 from utils.environment import build_env
 from utils.errors import ConfigError
 
+SKIP = {"id": "FrameSkip", "skip": 4}
+
 
 def make(n: int) -> ScriptedEnv:
     return ScriptedEnv([[float(i)] for i in range(n + 1)])
@@ -52,3 +54,30 @@ def test_an_environment_that_skips_itself_is_refused(name: str) -> None:
         FrameSkip(env, skip=2)
     env.spec = gym.envs.registration.EnvSpec("Skipping-v0", kwargs={name: 1})
     FrameSkip(env, skip=2)
+
+
+def test_an_environment_that_skips_unasked_is_refused() -> None:
+    env = make(3)
+    env.frames_per_step = 4  # by its constructor's default, so its spec says nothing
+    with pytest.raises(ConfigError, match=r"ScriptedEnv skips already \(frame_skip 4\)"):
+        FrameSkip(env, skip=2)
+    env.frames_per_step = 1
+    FrameSkip(env, skip=2)
+
+
+@pytest.mark.parametrize(
+    ("package", "env_id"),
+    [("vizdoom", "VizDoom-Basic"), ("stable_retro", "Retro/Airstriker-Genesis-v0")],
+)
+def test_families_that_skip_unasked_are_refused(package: str, env_id: str) -> None:
+    pytest.importorskip(package)
+    with pytest.raises(ConfigError, match=r"skips already \(frame_skip 4\)"):
+        build_env(env_id, n_envs=1, vectorization="sync", env_wrappers=[SKIP])
+    env = build_env(
+        env_id,
+        n_envs=1,
+        vectorization="sync",
+        env_kwargs={"frame_skip": 1},
+        env_wrappers=[SKIP],
+    )
+    env.close()

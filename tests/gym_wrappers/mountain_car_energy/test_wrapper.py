@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from gym_wrappers.mountain_car_energy.wrapper import MountainCarEnergy
+from gym_wrappers.scale_observation.wrapper import ScaleObservation
+from utils.errors import ConfigError
 
 
 class Scripted(gym.Env):
@@ -61,3 +63,15 @@ def test_energy_is_what_the_physics_of_the_car_conserves() -> None:
     drift = [abs(wrapped.step(1)[1] + 1.0) for _ in range(100)]
     pushes = [abs(wrapped.step(2)[1] + 1.0) for _ in range(50)]
     assert max(drift) < 0.25 * max(pushes)
+
+
+@pytest.mark.parametrize("env_id", ["MountainCar-v0", "MountainCarContinuous-v0"])
+def test_scaled_numbers_are_no_place_and_speed(env_id: str) -> None:
+    with pytest.raises(ConfigError, match="put MountainCarEnergy before ScaleObservation"):
+        MountainCarEnergy(ScaleObservation(gym.make(env_id)), gamma=0.9)
+    assert ScaleObservation(MountainCarEnergy(gym.make(env_id), gamma=0.9)).reset(seed=0)
+
+
+def test_another_environment_is_refused() -> None:
+    with pytest.raises(ConfigError, match="needs a MountainCar environment, not Pendulum-v1"):
+        MountainCarEnergy(gym.make("Pendulum-v1"), gamma=0.9)

@@ -16,7 +16,7 @@ def test_the_chosen_numbers_are_shown_in_their_order():
     assert env.step(0)[0].shape == (2,)
 
 
-@pytest.mark.parametrize("indices", [[], [0, 0], [4], [-1]])
+@pytest.mark.parametrize("indices", [[], [0, 0], [4], [-1], [0.0, 1.0], [True]])
 def test_indices_that_choose_nothing_are_refused(indices):
     with pytest.raises(ConfigError, match="different whole numbers from 0 to 3"):
         SelectObservation(gym.make("CartPole-v1"), indices=indices)

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from typing import Any
+
 import gymnasium as gym
 import numpy as np
 import pytest
 
 from gym_wrappers.sticky_actions.wrapper import StickyActions
+from tests.helpers.masked_envs import MaskedEnv
 from tests.helpers.wrapper_envs import ForeignRandomEnv, NoisyEnv, ScriptedEnv
+from utils.environment import build_env
 from utils.errors import ConfigError
 from utils.vector_envs import InProcessVectorEnv
 
@@ -77,3 +81,36 @@ def test_an_environment_that_repeats_by_itself_is_refused() -> None:
     env.spec = gym.envs.registration.EnvSpec("X-v0", kwargs={"repeat_action_probability": 0.25})
     with pytest.raises(ConfigError, match="X-v0 repeats actions itself"):
         StickyActions(env)
+
+
+def test_a_family_that_repeats_unasked_is_refused() -> None:
+    pytest.importorskip("stable_retro")
+    with pytest.raises(ConfigError, match="Airstriker-Genesis-v0 repeats actions itself"):
+        build_env(
+            "Retro/Airstriker-Genesis-v0",
+            n_envs=1,
+            vectorization="sync",
+            env_wrappers=[{"id": "StickyActions"}],
+        )
+
+
+@pytest.mark.parametrize("acts", ["discrete", "multi_discrete", "multi_binary"])
+def test_what_is_not_allowed_any_more_does_not_stick(acts: str) -> None:
+    rng = np.random.default_rng(0)
+    env = StickyActions(MaskedEnv(acts=acts, length=400), probability=0.5)
+    _, info = env.reset(seed=0)
+    n_other = 0
+    for _ in range(400):
+        mask = np.asarray(info["action_mask"])
+        if acts == "discrete":
+            action: Any = int(rng.choice(np.flatnonzero(mask))) - 2
+        elif acts == "multi_discrete":
+            parts = np.split(mask, [3])
+            action = np.array([rng.choice(np.flatnonzero(part)) for part in parts])
+        else:
+            action = (rng.random(4) < 0.5) & (mask != 0)
+        _, reward, terminated, _, info = env.step(action)
+        assert not terminated  # a forbidden action ends an episode
+        assert reward >= 0
+        n_other += not np.array_equal(env._last, action)
+    assert n_other > 20  # it does stick

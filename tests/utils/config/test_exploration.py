@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from agents import build_agent
 from agents.ppo.exploration import build_exploration
 from tests.helpers.agents import make_agent
 from utils.config import config_from_dict, load_config
@@ -64,11 +65,13 @@ def test_coefficients_follow_schedules(tmp_path: Path) -> None:
     assert "exploration.coef" not in load(tmp_path).hyperparameters
 
 
-def test_a_clip_without_anything_to_clip_is_refused() -> None:
+def test_a_clip_without_anything_to_clip_is_refused(tmp_path: Path) -> None:
     env = "tests.helpers.space_envs:Drawn-v0"
-    exploration = {"kind": "rnd", "clip_obs": 3.0}
+    settings = [f"env_id={env}", "env_kwargs.sees=discrete", "exploration.kind=rnd"]
     with pytest.raises(ConfigError, match=r"exploration\.clip_obs' has no effect on the obs"):
-        make_agent(env, exploration=exploration, env_kwargs={"sees": "discrete"})
+        build_agent(load(tmp_path, *settings, "exploration.clip_obs=3.0"))
+    # A run's config spells the default out, and whoever resumes it has not written that.
+    build_agent(config_from_dict(load(tmp_path, *settings).to_dict())).close()
     agent = make_agent(env, env_kwargs={"sees": "discrete"})
     assert build_exploration(agent.config, agent.train_env, device=agent.compute_device) is None
     agent.close()

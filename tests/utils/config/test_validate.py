@@ -46,6 +46,10 @@ UNJUDGED = "eval_freq_epochs: null\ntest_episodes: 0\n"
         ("eval_freq_epochs: null\nvideo_max_steps: 9\n", "'video_max_steps' has no effect"),
         ("video: none\nvideo_max_steps: 9\n", "'video_max_steps' has no effect"),
         ("eval_freq_timesteps: 9\neval_warmup_epochs: 3\n", "'eval_warmup_epochs' has no effect"),
+        (
+            "action_masks: true\nenv_wrappers: [{id: FrameSkip, skip: 4}]\n",
+            "FrameSkip repeats an action also where 'action_masks' no longer allows it",
+        ),
         ("wandb_project: x\n", "'wandb_project' has no effect: wandb is false"),
     ],
 )

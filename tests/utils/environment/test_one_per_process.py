@@ -76,3 +76,10 @@ def test_other_families_are_judged_in_as_many_as_the_config_says():
     assert env.num_envs == 3
     env.close()
     agent.close()
+
+
+def test_a_wrapper_that_refuses_leaves_no_emulator_behind():
+    wrappers = [{"id": "EpisodicLife"}, {"id": "ActionRemap", "actions": [77, 78]}]
+    with pytest.raises(ConfigError, match="77 is no action"):
+        build_env(ENV_ID, n_envs=1, vectorization="sync", env_wrappers=wrappers)
+    assert (OnePerProcess.n_built, OnePerProcess.n_open) == (1, 0)

@@ -9,7 +9,6 @@ from utils.playback.environment import (
     build_playback_env,
     draw_states,
     frames_per_second,
-    has_display,
     render_modes,
 )
 
@@ -40,21 +39,6 @@ def test_pace_is_the_environments_own_unless_the_config_knows_better():
     assert frames_per_second(make_config(), env) == 12
     assert frames_per_second(make_config(spec={"render_fps": 7.5}), env) == 7.5
     env.close()
-
-
-@pytest.mark.parametrize(
-    ("environ", "platform", "expected"),
-    [
-        ({}, "linux", False),
-        ({"DISPLAY": ""}, "linux", False),
-        ({"DISPLAY": ":0"}, "linux", True),
-        ({"WAYLAND_DISPLAY": "wayland-0"}, "linux", True),
-        ({}, "darwin", True),
-        ({}, "win32", True),
-    ],
-)
-def test_display(environ, platform, expected):
-    assert has_display(environ, platform=platform) is expected
 
 
 def test_frames_are_rgb_and_of_their_own():

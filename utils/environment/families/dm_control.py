@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import gymnasium as gym
@@ -11,9 +12,30 @@ from utils.environment.families import mujoco
 from utils.environment.families.own_limit import make_with_own_limit
 
 
+class _NoRootHandler(logging.Handler):
+    """Does what logging does where the root logger has no handler.
+
+    The suite notes what it does by a library (absl) that gives the root logger one where it has
+    none, and the messages of a run, which have a place of their own, would come to the terminal
+    twice.
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show a record of warning or above, unless a logger below the root has shown it."""
+        logger: logging.Logger | None = logging.getLogger(record.name)
+        while logger is not None and logger is not logging.root:
+            if logger.handlers:
+                return
+            logger = logger.parent
+        if logging.lastResort is not None and record.levelno >= logging.lastResort.level:
+            logging.lastResort.handle(record)
+
+
 def register() -> None:
     """Make the ids of the suite known to Gymnasium."""
     mujoco.prepare_process(renders=False)  # the suite chooses how to draw when it is imported
+    if not logging.root.handlers:
+        logging.root.addHandler(_NoRootHandler())
     from gym_envs.dm_control import register_suite
 
     register_suite()

@@ -1,0 +1,36 @@
+"""What `info["action_mask"]` says of one action: for wrappers that choose actions themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+_KEY = "action_mask"
+
+
+def is_allowed(action: Any, info: dict[str, Any], space: gym.Space) -> bool:
+    """Say whether an environment allows an action now; one that gives no mask allows all.
+
+    Args:
+        action: A value of the space.
+        info: Of the environment's last step or reset.
+        space: The environment's action space.
+    """
+    if _KEY not in info:
+        return True
+    mask = info[_KEY]
+    if isinstance(mask, tuple | list) and mask and not np.isscalar(mask[0]):
+        mask = np.concatenate([np.reshape(part, -1) for part in mask])
+    mask = np.reshape(mask, -1) != 0
+    match space:
+        case gym.spaces.Discrete():
+            return bool(mask[int(action) - int(space.start)])
+        case gym.spaces.MultiDiscrete():
+            sizes = space.nvec.reshape(-1)
+            chosen = np.reshape(action, -1) - space.start.reshape(-1)
+            return bool(mask[np.cumsum(sizes) - sizes + chosen].all())
+        case gym.spaces.MultiBinary():
+            return bool((mask | (np.reshape(action, -1) == 0)).all())
+    return True
