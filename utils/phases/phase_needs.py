@@ -32,7 +32,8 @@ def find_hungry_phases(
     for index, phase in enumerate(phases):
         needed = needs(phase)
         if phase.type == "offline" and stored < needed:
-            text = f"learns from {stored:,.0f} stored timesteps and needs {needed:,}"
+            bound = f", all that max_timesteps {max_timesteps:,} lets," if stored == most else ""
+            text = f"learns from {stored:,.0f} stored timesteps{bound} and needs {needed:,}"
             return [PhaseFault(index, text)]
         if phase.type == "online" and stores(phase):
             stored = min(most, stored + _most_collected(phase, n_envs, cycle_timesteps))
