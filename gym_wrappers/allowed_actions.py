@@ -1,4 +1,4 @@
-"""What `info["action_mask"]` says of one action: for wrappers that choose actions themselves."""
+"""What `info["action_mask"]` says: which actions an environment allows in its present state."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-_KEY = "action_mask"
+ACTION_MASK = "action_mask"
+"""Key of an environment's info at reset and step."""
+
+
+def flatten_mask(mask: Any) -> np.ndarray:
+    """Return a mask as an environment gives it, an array or one for each part, as (n,) bool."""
+    if isinstance(mask, tuple | list) and mask and not np.isscalar(mask[0]):
+        mask = np.concatenate([np.reshape(part, -1) for part in mask])
+    return np.reshape(mask, -1) != 0
 
 
 def is_allowed(action: Any, info: dict[str, Any], space: gym.Space) -> bool:
@@ -18,12 +26,9 @@ def is_allowed(action: Any, info: dict[str, Any], space: gym.Space) -> bool:
         info: Of the environment's last step or reset.
         space: The environment's action space.
     """
-    if _KEY not in info:
+    if ACTION_MASK not in info:
         return True
-    mask = info[_KEY]
-    if isinstance(mask, tuple | list) and mask and not np.isscalar(mask[0]):
-        mask = np.concatenate([np.reshape(part, -1) for part in mask])
-    mask = np.reshape(mask, -1) != 0
+    mask = flatten_mask(info[ACTION_MASK])
     match space:
         case gym.spaces.Discrete():
             return bool(mask[int(action) - int(space.start)])

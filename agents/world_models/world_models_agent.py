@@ -145,6 +145,8 @@ class WorldModelsAgent(BaseAgent):
             total = self.config.max_timesteps
             done = self.counters.timesteps
         scheduler.advance(**work)
+        if self._is_spent:
+            scheduler.leave_online()
         words = "generations" if unit == "updates" and phase.hooks[-1] == EVOLVE else unit
         name = f"phase {index + 1} of {len(scheduler.phases)}, {phase.name}"
         self.progress.note(name, done, total, words)
@@ -393,9 +395,12 @@ class WorldModelsAgent(BaseAgent):
         scheduler = self.source.scheduler
         if scheduler.is_complete:
             return ALL_COMPLETE
-        is_spent = self.counters.timesteps >= self.config.max_timesteps
         is_online = scheduler.current.type == "online"
-        return "max_timesteps reached" if is_spent and is_online else None
+        return "max_timesteps reached" if self._is_spent and is_online else None
+
+    @property
+    def _is_spent(self) -> bool:
+        return self.counters.timesteps >= self.config.max_timesteps
 
     @override
     def describe_learning(self) -> list[str]:

@@ -44,7 +44,7 @@ def test_every_variant_can_be_cut_to_a_few_steps(config_id):
 
 @pytest.mark.parametrize("config_id", filter(_learns_later, CONFIG_IDS))
 def test_phases_that_learn_later_name_too_few_steps(config_id):
-    with pytest.raises(ConfigError, match=", all that max_timesteps 50 lets, and needs "):
+    with pytest.raises(ConfigError, match=", all that max_timesteps 50 allows, and needs "):
         load_config(config_id, ["max_timesteps=50"])
 
 

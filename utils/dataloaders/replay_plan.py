@@ -94,16 +94,7 @@ class ReplayPlan:
         else:
             yield Round(is_evaluation=True)
             self._advance(cycles=1)
-        self._leave_spent_phases()
-
-    def _leave_spent_phases(self) -> None:
-        """Go on to the next phase without collecting, if there is one, once no step is left."""
-        scheduler = self.scheduler
-        to_come = scheduler.phases[scheduler.index :]
-        if not self.is_spent or all(phase.type == "online" for phase in to_come):
-            return
-        while scheduler.current.type == "online":
-            scheduler.leave()
+        if self.is_spent and self.scheduler.leave_online():
             self.budget.restart()
 
     def _online_rounds(self) -> Iterator[Round]:

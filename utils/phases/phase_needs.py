@@ -32,7 +32,7 @@ def find_hungry_phases(
     for index, phase in enumerate(phases):
         needed = needs(phase)
         if phase.type == "offline" and stored < needed:
-            bound = f", all that max_timesteps {max_timesteps:,} lets," if stored == most else ""
+            bound = f", all that max_timesteps {max_timesteps:,} allows," if stored == most else ""
             text = f"learns from {stored:,.0f} stored timesteps{bound} and needs {needed:,}"
             return [PhaseFault(index, text)]
         if phase.type == "online" and stores(phase):

@@ -76,14 +76,22 @@ class PhaseScheduler:
         self._done["cycles"] += cycles
         if self.remaining(self.current.unit) != 0:
             return False
-        self.leave()
-        return True
-
-    def leave(self) -> None:
-        """End the current phase, whatever it still asks for."""
-        assert not self.is_complete, "all phases are complete"
         self._index += 1
         self._done = _nothing()
+        return True
+
+    def leave_online(self) -> bool:
+        """Go on to the next phase that takes no timesteps, for the run has none left.
+
+        Returns:
+            Whether there was one to come; if not, the current phase goes on.
+        """
+        to_come = self.phases[self._index :]
+        n_online = next((i for i, phase in enumerate(to_come) if phase.type != "online"), 0)
+        if n_online > 0:
+            self._index += n_online
+            self._done = _nothing()
+        return n_online > 0
 
     def state_dict(self) -> dict[str, Any]:
         """Return the place in the phases as plain values."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
-ACTION_MASK = "action_mask"
-"""Key of an environment's info at reset and step, and of a vector env's infos."""
+from gym_wrappers.allowed_actions import ACTION_MASK, flatten_mask
+
+__all__ = ["ACTION_MASK", "FINAL_ACTION_MASK", "find_blocked", "flatten_mask", "mask_width"]
+
 FINAL_ACTION_MASK = "final_action_mask"
 """Key of a vector env's infos: what the states that episodes were truncated in allowed."""
 
@@ -28,13 +29,6 @@ def mask_width(space: gym.Space) -> int | None:
         case gym.spaces.MultiBinary():
             return int(np.prod(space.shape, dtype=int))
     return None
-
-
-def flatten_mask(mask: Any) -> np.ndarray:
-    """Return a mask as an environment gives it, an array or one for each part, as (n,) bool."""
-    if isinstance(mask, tuple | list) and mask and not np.isscalar(mask[0]):
-        mask = np.concatenate([np.reshape(part, -1) for part in mask])
-    return np.reshape(mask, -1) != 0
 
 
 def find_blocked(masks: np.ndarray, space: gym.Space) -> int | None:

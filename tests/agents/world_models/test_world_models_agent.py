@@ -71,6 +71,21 @@ def test_the_budget_ends_a_phase_that_has_no_duration() -> None:
     assert agent.end_reason == "max_timesteps reached"
 
 
+def test_phases_without_timesteps_have_their_turn_after_the_last_one() -> None:
+    play = {**PLAY, "duration": {"updates": 1000}}
+    again = {**COLLECT, "name": "collect again"}
+    agent = make_world_models(
+        phases=[COLLECT, play, again, SEE, REMEMBER, DREAM], max_timesteps=100
+    )
+    train_epochs(agent, 3)
+    assert agent.counters.timesteps >= 100
+    assert (agent.end_reason, agent.source.scheduler.current.name) == (None, SEE["name"])
+    while agent.end_reason is None:
+        train_epochs(agent, 1)
+    assert agent.end_reason == "all phases completed"
+    assert agent.counters.updates == 8
+
+
 def test_after_an_evolution_the_controller_collects() -> None:
     later = {**COLLECT, "name": "collect again"}
     agent = make_world_models(phases=[COLLECT, SEE, REMEMBER, DREAM, later])

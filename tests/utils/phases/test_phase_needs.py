@@ -58,7 +58,7 @@ def test_too_little_was_collected(before: list[PhaseSpec], stored: int) -> None:
 def test_no_phase_collects_more_than_the_run(unit: str) -> None:
     fill = collect(1000, unit, ("collect", "update"))
     assert hungry(fill, LEARN, max_timesteps=97) == []  # 13 steps of 8 environments
-    text = "learns from 96 stored timesteps, all that max_timesteps 96 lets, and needs 100"
+    text = "learns from 96 stored timesteps, all that max_timesteps 96 allows, and needs 100"
     assert hungry(fill, LEARN, max_timesteps=96) == [(1, text)]
 
 

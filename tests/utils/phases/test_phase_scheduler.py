@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from utils.errors import CheckpointError
@@ -38,14 +40,22 @@ def test_the_last_phase_may_have_an_end() -> None:
         scheduler.advance(timesteps=1)
 
 
-def test_a_phase_that_is_left_leaves_nothing_behind() -> None:
-    scheduler = PhaseScheduler([FILL, POLISH])
+def test_phases_that_collect_are_left_for_one_that_does_not() -> None:
+    scheduler = PhaseScheduler([FILL, replace(FILL, name="more"), POLISH])
     scheduler.advance(timesteps=8, updates=3, cycles=3)
-    scheduler.leave()
+    assert scheduler.leave_online()
     assert scheduler.current is POLISH
-    assert scheduler.remaining("updates") == 5
-    scheduler.leave()
-    assert scheduler.is_complete
+    assert scheduler.remaining("updates") == 5, "nothing is left behind"
+    assert not scheduler.leave_online(), "it takes no timesteps itself"
+    assert scheduler.current is POLISH
+
+
+def test_a_phase_that_collects_goes_on_where_no_other_kind_comes() -> None:
+    scheduler = PhaseScheduler([POLISH, FILL, replace(FILL, name="more")])
+    scheduler.advance(updates=5)
+    scheduler.advance(timesteps=8)
+    assert not scheduler.leave_online()
+    assert (scheduler.current, scheduler.remaining("timesteps")) == (FILL, 92)
 
 
 def test_a_saved_place_is_gone_on_from() -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from utils.models.triton_functions import tanh
+
 _LARGEST = tl.constexpr(3.4028234663852886e38)
 
 
@@ -19,13 +21,6 @@ def _normed(x, inside, width, eps):
     mean = tl.sum(tl.where(inside, x, 0.0)) / width
     apart = tl.where(inside, x - mean, 0.0)
     return apart * tl.rsqrt(tl.sum(apart * apart) / width + eps)
-
-
-@triton.jit
-def _tanh(x):
-    e = tl.exp(-2.0 * tl.abs(x))
-    y = (1.0 - e) / (1.0 + e)
-    return tl.where(x < 0.0, -y, y)
 
 
 @triton.jit
@@ -146,10 +141,10 @@ def squash_kernel(
     if HAS_NOISE:
         raw = tl.load(x + row * X_STRIDE + A + a, mask=inside, other=0.0)
         raw += tl.load(bias + A + a, mask=inside, other=0.0)
-        log_std = LOG_STD_MIN + 0.5 * (LOG_STD_MAX - LOG_STD_MIN) * (_tanh(raw) + 1.0)
+        log_std = LOG_STD_MIN + 0.5 * (LOG_STD_MAX - LOG_STD_MIN) * (tanh(raw) + 1.0)
         drawn = tl.load(noise + (row % NOISE_ROWS) * A + a, mask=inside, other=0.0)
         action += tl.exp(log_std) * drawn
-    tl.store(out + row * OUT_STRIDE + a, _tanh(action), mask=inside)
+    tl.store(out + row * OUT_STRIDE + a, tanh(action), mask=inside)
 
 
 @triton.jit

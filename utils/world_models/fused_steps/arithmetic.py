@@ -10,22 +10,10 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from utils.models.triton_functions import sigmoid, tanh
+
 _NUMBERS_OF_A_WARP = 256
 _MOST_WARPS = 16
-
-
-@triton.jit
-def sigmoid(x):
-    """Return ``1 / (1 + exp(-x))``."""
-    return 1.0 / (1.0 + tl.exp(-x))
-
-
-@triton.jit
-def tanh(x):
-    """Return the hyperbolic tangent."""
-    e = tl.exp(-2.0 * tl.abs(x))
-    y = (1.0 - e) / (1.0 + e)
-    return tl.where(x < 0.0, -y, y)
 
 
 @triton.jit

@@ -6,7 +6,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from utils.world_models.fused_steps.arithmetic import sigmoid
+from utils.models.triton_functions import sigmoid
 
 
 @triton.jit
