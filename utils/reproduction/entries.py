@@ -105,7 +105,7 @@ def _floor(name: str) -> Entry:
 
 
 _SHARED = (
-    "nine trainings shared one H200 at a time, which the wall time tells. Its length was chosen "
+    "six to nine trainings shared one H200, which the wall time tells. Its length was chosen "
     "after longer trainings with these seeds."
 )
 
