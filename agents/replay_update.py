@@ -52,6 +52,7 @@ class ReplayUpdate:
         """Get ready for as many updates as will be run before the next call, N_AT_ONCE at most."""
         assert 0 < n_updates <= N_AT_ONCE, n_updates
         self._turn.zero_()
+        self._agent.source.buffer.flush()
         if not self._is_prioritized:
             self._index[:n_updates].copy_(self._agent.source.draw(n_updates))
 

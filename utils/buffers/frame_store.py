@@ -68,6 +68,11 @@ class FrameStore:
         frames = observation if are_frames else self.leaf.frames_of(observation, -1)
         self._final_writer.write(slots, frames[environments])
 
+    def flush(self) -> None:
+        """Write what waits on the host."""
+        self._ring_writer.flush()
+        self._final_writer.flush()
+
     def newest_rows(self, step: int) -> Tensor:
         """Return the frames of a step, (N, ...), a view."""
         return self.ring[step % self.n_rows]

@@ -89,6 +89,7 @@ class TransitionBuffer:
             RowWriter(self.reward, self.place),
         )
         self._ending_writer = RowWriter(self.ending, self.place)
+        self._has_waiting = False
         self._compiled = (
             CompiledGather(self.frames, action=self.action, reward=self.reward, ending=self.ending)
             if self.place.is_ordinary
@@ -193,9 +194,23 @@ class TransitionBuffer:
             self.priorities.admit(*self._row_slots(self._head))
         self._head += 1
         self._drop_before(self._head - self._n_steps)
-        self._tell_device()
         for key, store in self.frames.items():
             store.write_newest(self._head, part_of(next_observation, key))
+        self._has_waiting = self._compiled is None
+
+    def flush(self) -> None:
+        """Hand on to the device what waits on the host; whoever reads there himself calls it.
+
+        The methods of the buffer do so unasked, but for graphs that hold them.
+        """
+        if not self._has_waiting:
+            return
+        self._has_waiting = False
+        for writer in (self._action_writer, self._reward_writer, self._ending_writer):
+            writer.flush()
+        for store in self.frames.values():
+            store.flush()
+        self._tell_device()
 
     def cut(self, observation: ObservationLike, environments: Any) -> None:
         """Take in that episodes were abandoned and others begun, outside of any step.
@@ -206,6 +221,7 @@ class TransitionBuffer:
             observation: (N, ...) what the environments show now.
             environments: (n,) int, which ones were cut.
         """
+        self.flush()
         environments = np.asarray(environments, dtype=np.int64)
         row = (self._head - 1) % self._n_rows
         ending = self.ending[row].cpu().numpy()
@@ -286,6 +302,7 @@ class TransitionBuffer:
     def draw(self, batch_size: int, *, generator: torch.Generator) -> Tensor:
         """Draw names of transitions, (batch_size,) int64: uniformly, or by their priorities."""
         assert len(self) > 0, "the buffer is empty"
+        self.flush()
         n_envs = self.layout.n_envs
         if self.priorities is not None:
             return self._name(self.priorities.draw(batch_size, generator=generator))
@@ -333,6 +350,7 @@ class TransitionBuffer:
             errors: (B,) temporal-difference errors, of any sign.
         """
         assert self.priorities is not None, "the layout has no priorities"
+        self.flush()
         device, is_compiled = self.place.device, self._compiled is not None
         oldest = self._tail * self.layout.n_envs if is_compiled else self.geometry.oldest
         self.priorities.update(index.to(device), errors.to(device), oldest=oldest)
@@ -343,6 +361,7 @@ class TransitionBuffer:
         Args:
             index: (B,) int64 names from `draw`, of transitions that are still held.
         """
+        self.flush()
         index = index.to(self.place.device).contiguous()
         if self._compiled is None:
             return gather_on_device(self, index)
@@ -355,6 +374,7 @@ class TransitionBuffer:
 
     def save(self, path: Path) -> None:
         """Write all that is held into one file, at once and piece by piece; see `save_arrays`."""
+        self.flush()
         save_arrays(path, self.layout.describe(), self._counters(), self._arrays())
 
     def load(self, path: Path) -> None:
@@ -363,6 +383,7 @@ class TransitionBuffer:
         Raises:
             CheckpointError: The file is missing, damaged, or of another layout.
         """
+        self.flush()
         load_arrays(path, self.layout.describe(), self._restore_counters, self._arrays)
         if self.priorities is not None:
             self.priorities.tree.refresh(0, self.layout.n_slots)
