@@ -144,6 +144,11 @@ class ReplayAgent(BaseAgent):
 
     # -- one epoch ------------------------------------------------------------------------------
 
+    @property
+    def acting_device(self) -> torch.device:
+        """Where the explorer wants observations."""
+        return self.compute_device
+
     @override
     def build_source(self) -> ReplaySource:
         return build_replay_source(
@@ -152,6 +157,7 @@ class ReplayAgent(BaseAgent):
             self.policy,
             self.build_explorer(),
             self.compute_device,
+            acting_device=self.acting_device,
             rank=self.part.rank,
         )
 
@@ -313,7 +319,7 @@ class ReplayAgent(BaseAgent):
 
     def value_now(self, name: str, timesteps: int) -> float:
         """Return the value of a scheduled setting in the middle of an epoch."""
-        schedule = self.config.hyperparameters[name]
+        schedule = getattr(self.config, name)
         limit = self.config.max_timesteps
         return schedule_value(schedule, timesteps=timesteps, max_timesteps=limit)
 

@@ -32,6 +32,7 @@ def build_replay_source(
     explorer: Explorer,
     device: torch.device,
     *,
+    acting_device: torch.device | None = None,
     rank: int = 0,
 ) -> ReplaySource:
     """Build collector, buffer, plan and source of the training environments.
@@ -41,10 +42,11 @@ def build_replay_source(
         env: Training environments; of several processes those of this one.
         policy: What the explorer chooses with.
         explorer: Chooses actions while collecting.
-        device: Where the policy lives.
+        device: Where the policy lives, and the buffer.
+        acting_device: Where the explorer wants observations; `device` if None.
         rank: Of this process.
     """
-    collector = ExperienceCollector(env, policy, explorer, device=device)
+    collector = ExperienceCollector(env, policy, explorer, device=acting_device or device)
     place = find_place(config.buffer_folder, device)
     buffer = build_transition_buffer(config, env, policy, place=place)
     return ReplaySource(

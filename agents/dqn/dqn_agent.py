@@ -40,6 +40,7 @@ from utils.seeding import derive_seed
 
 if TYPE_CHECKING:
     from agents.dqn.dqn_compiled import CompiledDQN
+    from agents.dqn.host_choices import HostChoices
 
 KEYS = ("train/loss/total", "train/dqn/q_mean", "train/dqn/td_error", "train/grad/norm")
 """Metric keys, one per column of what compiled updates report."""
@@ -90,8 +91,24 @@ class DQNAgent(ReplayAgent):
         self._n_offline_updates = 0
         self.compiled, self.path = self._choose_update()
         self._captured_best: CapturedCall | None = None
-        if self.compute_device.type == "cuda" and not self.policy.normalizer.learns:
+        self._on_host: HostChoices | None = None
+        if self.compute_device.type == "cuda":
+            self._choose_acting()
+
+    def _choose_acting(self) -> None:
+        """Find the fastest way to choose actions with a policy on a GPU."""
+        from agents.dqn.host_choices import HostChoices, why_not_on_host
+
+        if why_not_on_host(self.policy, self.config) is None:
+            self._on_host = HostChoices(self.policy)
+            self.path = f"choices by the host, {self.path}"
+        elif not self.policy.normalizer.learns:
             self._captured_best = CapturedCall(self._best, generators=[self.noise_generator])
+
+    @property
+    @override
+    def acting_device(self) -> torch.device:
+        return self.compute_device if self._on_host is None else torch.device("cpu")
 
     def _choose_update(self) -> tuple[CompiledDQN | None, str]:
         """Find the fastest way; say what carries out updates and why, in a few words."""
@@ -119,6 +136,8 @@ class DQNAgent(ReplayAgent):
         """Return the actions of the highest value for raw observations (N, ...), (N,) int64."""
         if self.compiled is not None:
             return self.compiled.choose_best(observation, mask)
+        if self._on_host is not None:
+            return self._on_host.choose_best(observation)
         inputs = (observation,) if mask is None else (observation, mask)
         is_captured = self._captured_best is not None and isinstance(observation, Tensor)
         (best,) = (self._captured_best if is_captured else self._best)(*inputs)
@@ -180,6 +199,8 @@ class DQNAgent(ReplayAgent):
     def make_updates(self, n_updates: int) -> None:
         if self.compiled is None:
             super().make_updates(n_updates)
+            if self._on_host is not None:
+                self._on_host.forget()
             return
         for batch in self.batches_at_once(n_updates):
             rows, errors = self.compiled.update(batch, hyperparameters=self.hyperparameters)
@@ -254,6 +275,8 @@ class DQNAgent(ReplayAgent):
     @override
     def take_over_policy(self, state: Mapping[str, Any]) -> None:
         self.target.load_state_dict(self.policy.state_dict())
+        if self._on_host is not None:
+            self._on_host.forget()
 
     @override
     def warm_up(self) -> None:
@@ -293,6 +316,8 @@ class DQNAgent(ReplayAgent):
     @override
     def load_learner_state(self, state: dict[str, Any]) -> None:
         super().load_learner_state(state)
+        if self._on_host is not None:
+            self._on_host.forget()
         self._n_target_periods = state["n_target_periods"]
         self._n_offline_updates = state["n_offline_updates"]
         if state["device"] == self.config.device:  # other devices draw other numbers

@@ -147,24 +147,31 @@ def _flat(observation: Observation) -> np.ndarray:
 
 def why_not_compiled(policy: QNetwork, config: Any) -> str | None:
     """Say in a few words why the compiled functions cannot stand in; None if they can."""
-    space = policy.encoder.space
     kwargs = config.optimizer_kwargs
     known = {"betas", "eps", "weight_decay", "fused", "foreach", "decoupled_weight_decay"}
     unknown = sorted(key for key, value in kwargs.items() if key not in known and value)
-    is_vector = isinstance(space, gym.spaces.Box) and space.dtype in (np.float32, np.float64)
     reasons = {
         "debug is set": config.debug,
         f"device is {config.device}": config.device != "cpu",
+        f"the optimiser is {config.optimizer}": config.optimizer not in ("Adam", "AdamW"),
+        f"the optimiser's option {unknown[:1]}": bool(unknown),
+        "the optimiser's eps is 0": kwargs.get("eps") == 0,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), why_not_plain(policy))
+
+
+def why_not_plain(policy: QNetwork) -> str | None:
+    """Say in a few words why the layers of a network are not all there is to it; None if so."""
+    space = policy.encoder.space
+    is_vector = isinstance(space, gym.spaces.Box) and space.dtype in (np.float32, np.float64)
+    reasons = {
         "noisy is set": policy.is_noisy,
         "dueling is set": policy.value is not None,
-        f"distribution is {config.distribution}": policy.is_distributional,
+        "distribution is c51": policy.is_distributional,
         "actions are masked": policy.has_masks,
         f"the activation is {policy.settings.activation}": (
             policy.settings.activation not in ("tanh", "relu")
         ),
         "observations are not one vector of floats": not is_vector,
-        f"the optimiser is {config.optimizer}": config.optimizer not in ("Adam", "AdamW"),
-        f"the optimiser's option {unknown[:1]}": bool(unknown),
-        "the optimiser's eps is 0": kwargs.get("eps") == 0,
     }
     return next((reason for reason, holds in reasons.items() if holds), None)

@@ -173,7 +173,7 @@ def test_captured_choices_are_the_eager_ones(name) -> None:
     for agent in (ours, theirs):
         train_epochs(agent, 3)  # captured in inference mode, after updates with the same generator
     for place in (theirs, theirs.source.collector.explorer):
-        for name_of_call in ("_captured", "_captured_best"):
+        for name_of_call in ("_captured", "_captured_best", "_on_host"):
             if hasattr(place, name_of_call):
                 setattr(place, name_of_call, None)
     explorers = [agent.source.collector.explorer for agent in (ours, theirs)]

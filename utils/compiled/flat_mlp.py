@@ -52,9 +52,9 @@ class FlatMLP:
         """Return zeros laid out like the parameters: a gradient, or moments."""
         return aligned_zeros(self._size)
 
-    def views(self, memory: np.ndarray) -> list[Tensor]:
-        """Return the parts of flat memory that are shaped as `parameters`."""
-        flat, network, found = torch.from_numpy(memory), self.network, []
+    def views(self, memory: np.ndarray | Tensor) -> list[Tensor]:
+        """Return the parts of flat memory, here or on a device, shaped as `parameters`."""
+        flat, network, found = torch.as_tensor(memory), self.network, []
         for k, layer in enumerate(self.layers):
             n_in, n_out = layer.in_features, layer.out_features
             length = padded(n_out)

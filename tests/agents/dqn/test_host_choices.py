@@ -1,0 +1,85 @@
+"""A GPU's choices that the host makes, beside the network's own; here both are on the CPU."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from agents.dqn.host_choices import HostChoices, why_not_on_host
+from tests.agents.test_captured_replay import REPLAY, build, on_cuda
+from tests.helpers.agents import make_agent, train_epochs
+
+
+def dqn(**changes):
+    return make_agent("CartPole-v1", **(REPLAY | {"algo_id": "dqn"} | changes))
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"policy_kwargs": {"hidden_dims": [24, 8], "activation": "tanh"}}]
+)
+def test_the_host_chooses_as_the_network_does_once_it_is_told_that_weights_changed(changes) -> None:
+    agent = dqn(**changes)
+    host = HostChoices(agent.policy)
+    generator = torch.Generator().manual_seed(0)
+    seen = torch.randn((200, 4), generator=generator)
+
+    def best() -> list[int]:
+        with torch.no_grad():
+            return agent.policy.q_values(seen).argmax(1).tolist()
+
+    first = best()
+    assert len(set(first)) == 2
+    assert host.choose_best(seen).tolist() == first
+    with torch.no_grad():
+        for parameter in agent.policy.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=generator))
+    assert best() != first
+    assert host.choose_best(seen).tolist() == first
+    host.forget()
+    assert host.choose_best(seen).tolist() == best()
+
+
+def test_a_training_is_told_of_its_updates() -> None:
+    ours, theirs = dqn(), dqn()
+    for agent in (ours, theirs):
+        agent.compiled = None
+    ours._on_host = HostChoices(ours.policy)
+    for agent in (ours, theirs):
+        train_epochs(agent, 6)
+    assert ours.counters.updates > 20
+    assert ours.source.buffer.action.equal(theirs.source.buffer.action)
+    for mine, other in zip(ours.policy.parameters(), theirs.policy.parameters(), strict=True):
+        assert mine.equal(other)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({}, None),
+        ({"debug": True}, "debug is set"),
+        ({"dueling": True}, "dueling is set"),
+        ({"normalize_obs": "rolling"}, "observations are normalised by running moments"),
+        ({"n_envs": 64, "policy_kwargs": {"hidden_dims": [256, 256]}}, "there is much to compute"),
+    ],
+)
+def test_who_chooses(changes, reason) -> None:
+    agent = dqn(**changes)
+    assert why_not_on_host(agent.policy, agent.config) == reason
+
+
+@pytest.mark.gpu
+@on_cuda
+def test_on_a_gpu_a_run_is_the_one_in_which_the_gpu_chooses(monkeypatch) -> None:
+    from agents.dqn import host_choices
+
+    ours = build("dqn", device="cuda")
+    assert ours._on_host is not None
+    monkeypatch.setattr(host_choices, "why_not_on_host", lambda *_: "it is the reference")
+    theirs = build("dqn", device="cuda")
+    assert theirs._on_host is None
+    for agent in (ours, theirs):
+        train_epochs(agent, 5)
+    assert ours.counters == theirs.counters
+    assert ours.source.buffer.action.equal(theirs.source.buffer.action)
+    for mine, other in zip(ours.policy.parameters(), theirs.policy.parameters(), strict=True):
+        torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-6)
