@@ -137,12 +137,12 @@ TABLES = {
     "dmc-numbers": Table(
         summary="DreamerV3 with 12M parameters on 18 tasks by numbers, 500,000 frames each",
         entries=_entries(_DMC_NUMBERS, "dm_control/{}:dreamer", "DreamerV3", "480k frames"),
-        seconds=125_000 * 0.0108,
+        seconds=125_000 * 0.0097,
     ),
     "dmc-pictures": Table(
         summary="DreamerV3 with 12M parameters on 20 tasks by pictures, 1,000,000 frames each",
         entries=_entries(_DMC_PICTURES, "dm_control/{}:dreamer_vision", "DreamerV3", "980k frames"),
-        seconds=250_000 * 0.0308,
+        seconds=250_000 * 0.0230,
     ),
     "dmc-tdmpc": Table(
         summary="TD-MPC2 with 5M parameters on 28 tasks by numbers, 1,000,000 frames each",
