@@ -266,6 +266,8 @@ ENTRIES = (
     Entry("Taxi-v4:q_learning", 3, 7.0),
     *map(_floor, ("CartPole-v1", "Acrobot-v1", "MountainCar-v0", "LunarLander-v3")),
     *map(_floor, ("FrozenLake-v1", "Taxi-v4")),
+    *map(_floor, ("Pendulum-v1", "MountainCarContinuous-v0", "LunarLanderContinuous-v3")),
+    *map(_floor, ("BipedalWalker-v3", "HalfCheetah-v5", "Hopper-v5")),
     Entry("CartPole-v1:ppo_simd", 10, 475.0),
     Entry("Acrobot-v1:ppo_simd", 10, -100.0),
     Entry("MountainCar-v0:ppo_simd", 10, -110.0),
