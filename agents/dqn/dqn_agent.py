@@ -280,11 +280,14 @@ class DQNAgent(ReplayAgent):
 
     @override
     def warm_up(self) -> None:
-        if self.compiled is None:
-            return
-        from agents.dqn.warm_up import warm_up_compiled
+        if self.compiled is not None:
+            from agents.dqn.warm_up import warm_up_compiled
 
-        warm_up_compiled(self)
+            warm_up_compiled(self)
+        elif self._on_host is not None:
+            from agents.dqn.warm_up import warm_up_choices
+
+            warm_up_choices(self, self._on_host)
 
     @override
     def describe_learning(self) -> list[str]:

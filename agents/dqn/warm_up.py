@@ -1,4 +1,4 @@
-"""Compile before training, not in it: one tiny update that leaves no trace."""
+"""Compile before training, not in it: a tiny update or a choice that leaves no trace."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from utils.optimization import build_optimizer
 
 if TYPE_CHECKING:
     from agents.dqn.dqn_agent import DQNAgent
+    from agents.dqn.host_choices import HostChoices
 
 
 def warm_up_compiled(agent: DQNAgent) -> None:
@@ -33,3 +34,12 @@ def warm_up_compiled(agent: DQNAgent) -> None:
         if config.prioritized_replay:
             buffer.update_priorities(batch.index, errors)
         compiled.choose_best(batch.observation, None)
+
+
+def warm_up_choices(agent: DQNAgent, choices: HostChoices) -> None:
+    """Let the host choose for observations of zeros, by the weights that are there now."""
+    env = agent.train_env
+    shape = env.single_observation_space.shape
+    assert shape is not None, env.single_observation_space
+    with stoppable_compiler():
+        choices.choose_best(torch.zeros((env.num_envs, *shape)))
