@@ -131,6 +131,7 @@ def test_on_a_gpu_a_run_is_the_one_in_which_the_gpu_chooses(monkeypatch) -> None
     assert theirs._on_host is None
     for agent in (ours, theirs):
         train_epochs(agent, 5)
+        agent.source.buffer.flush()
     assert ours.counters == theirs.counters
     assert ours.source.buffer.action.equal(theirs.source.buffer.action)
     for mine, other in zip(ours.policy.parameters(), theirs.policy.parameters(), strict=True):
