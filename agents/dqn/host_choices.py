@@ -48,8 +48,8 @@ class HostChoices:
         self._own = copy.deepcopy(policy).cpu()
         """Only its normaliser is read."""
         self._mlp = FlatMLP(linear_layers(self._own), is_relu=policy.settings.activation == "relu")
-        weights = [p for layer in linear_layers(policy) for p in (layer.weight, layer.bias)]
-        self._weights = [weight.detach() for weight in weights]
+        layers = linear_layers(policy)
+        self._weights = [p for layer in layers for p in (layer.weight, layer.bias)]
         self._device = self._weights[0].device
         is_cuda = self._device.type == "cuda"
         size = len(self._mlp.memory)
@@ -57,6 +57,7 @@ class HostChoices:
         self._here = torch.zeros(size, pin_memory=is_cuda)
         self._parts = self._mlp.views(self._there)
         self._graph: torch.cuda.CUDAGraph | None = None
+        self._captured_for: list[int] = []
         self._is_old = True
 
     def forget(self) -> None:
@@ -82,16 +83,18 @@ class HostChoices:
             self._put_together()
             self._here.copy_(self._there)
             return
-        if self._graph is None:
+        addresses = [weight.data_ptr() for weight in self._weights]
+        if self._graph is None or addresses != self._captured_for:
             with torch.inference_mode(False), torch.no_grad():
                 warm_up_for_capture(self._put_together, self._device)
                 self._graph = torch.cuda.CUDAGraph()
                 with capturing(self._graph):
                     self._put_together()
+            self._captured_for = addresses
         self._graph.replay()
         self._here.copy_(self._there, non_blocking=True)
         torch.cuda.current_stream(self._device).synchronize()
 
     def _put_together(self) -> None:
         for part, weight in zip(self._parts, self._weights, strict=True):
-            part.copy_(weight)
+            part.copy_(weight.detach())
