@@ -38,23 +38,17 @@ def best(agent) -> list[int]:
 def test_the_host_chooses_as_the_network_does_once_it_is_told_that_weights_changed(changes) -> None:
     agent = dqn(**changes)
     host = HostChoices(agent.policy)
-    generator = torch.Generator().manual_seed(0)
-    seen = torch.randn((200, 4), generator=generator)
-
-    def best() -> list[int]:
-        with torch.no_grad():
-            return agent.policy.q_values(seen).argmax(1).tolist()
-
-    first = best()
+    generator = torch.Generator().manual_seed(1)
+    first = best(agent)
     assert len(set(first)) == 2
-    assert host.choose_best(seen).tolist() == first
+    assert host.choose_best(SEEN).tolist() == first
     with torch.no_grad():
         for parameter in agent.policy.parameters():
             parameter.copy_(torch.randn(parameter.shape, generator=generator))
-    assert best() != first
-    assert host.choose_best(seen).tolist() == first
+    assert best(agent) != first
+    assert host.choose_best(SEEN).tolist() == first
     host.forget()
-    assert host.choose_best(seen).tolist() == best()
+    assert host.choose_best(SEEN).tolist() == best(agent)
 
 
 def test_a_training_is_told_of_its_updates() -> None:
