@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import torch
@@ -11,10 +12,17 @@ from utils.buffers.discounts import discount_powers
 from utils.buffers.frame_store import FrameStore
 from utils.buffers.observation_leaves import assemble
 from utils.buffers.transition_batch import TransitionBatch
+from utils.models.triton_support import why_no_triton
 from utils.uploads import upload_into
 
 if TYPE_CHECKING:
     from utils.buffers.transition_buffer import TransitionBuffer
+
+
+_MOST_NUMBERS = 1024
+"""Of an observation or an action that one program of a GPU copies at once."""
+_MOST_STEPS = 16
+"""Of returns that a kernel follows, one step after another."""
 
 
 class Geometry:
@@ -56,15 +64,40 @@ def name_on_device(buffer: TransitionBuffer, places: Tensor) -> Tensor:
 
 
 def gather_on_device(buffer: TransitionBuffer, index: Tensor) -> TransitionBatch:
-    """Pick transitions by name.
+    """Pick transitions by name, by the fastest way there is.
 
     All that changes between two calls lies on the device, so that a CUDA graph can hold the call;
-    only `n_step` is fixed in it. Operations are few rather than cheap: all steps of the returns,
-    and all frames of the stacks of both observations, are found at once.
+    only `n_step` is fixed in it.
 
     Args:
         buffer: Its arrays lie on the device of `index`.
         index: (B,) int64 names.
+    """
+    if runs_fused(buffer):
+        from utils.buffers.fused_gather import gather_fused
+
+        return gather_fused(buffer, index)
+    return gather_by_operations(buffer, index)
+
+
+def runs_fused(buffer: TransitionBuffer) -> bool:
+    """Say whether one kernel picks transitions: on a GPU, of one small observation, unstacked."""
+    leaves = [store.leaf for store in buffer.frames.values()]
+    return (
+        buffer.place.device.type == "cuda"
+        and [leaf.n_stacked for leaf in leaves] == [1]
+        and math.prod(leaves[0].frame_shape) <= _MOST_NUMBERS
+        and math.prod(buffer.layout.action_shape) <= _MOST_NUMBERS
+        and buffer.n_step <= _MOST_STEPS
+        and why_no_triton() is None
+    )
+
+
+def gather_by_operations(buffer: TransitionBuffer, index: Tensor) -> TransitionBatch:
+    """Pick transitions by name: the reference; see `gather_on_device`.
+
+    Operations are few rather than cheap: all steps of the returns, and all frames of the stacks of
+    both observations, are found at once.
     """
     n_slots, powers = buffer.layout.n_slots, buffer.geometry.powers
     place = index % n_slots
