@@ -21,11 +21,8 @@ from agents.dqn.dqn_losses import (
     best_action,
     cross_entropy,
     divergence,
-    next_value,
     project_distribution,
-    q_of_action,
-    td_loss,
-    td_target,
+    td_terms,
 )
 from agents.replay_agent import Learned, ReplayAgent, ReplayBatch
 from utils.config import DQNConfig
@@ -244,18 +241,16 @@ class DQNAgent(ReplayAgent):
             )
         if self.config.distribution == "c51":
             return self._distributional_losses(batch, output, following, selector)
-        value = q_of_action(output.squeeze(2), batch.action)
-        target = td_target(
+        return td_terms(
+            q=output.squeeze(2),
+            action=batch.action,
+            target_q=following.squeeze(2),
+            selector_q=selector.squeeze(2),
+            allowed=batch.next_mask,
             reward=batch.reward,
             discount=batch.discount,
-            next_value=next_value(
-                target_q=following.squeeze(2),
-                selector_q=selector.squeeze(2),
-                allowed=batch.next_mask,
-            ),
+            is_huber=self.config.loss == "huber",
         )
-        loss = td_loss(value=value, target=target, is_huber=self.config.loss == "huber")
-        return loss, (value.detach() - target).abs(), value.detach()
 
     def _distributional_losses(
         self, batch: ReplayBatch, output: Tensor, following: Tensor, selector: Tensor

@@ -12,6 +12,7 @@ from agents.dqn.dqn_losses import (
     q_of_action,
     td_loss,
     td_target,
+    td_terms,
 )
 
 
@@ -47,6 +48,27 @@ def test_a_target_bootstraps_where_the_process_goes_on() -> None:
         reward=tensor(2.71, 1.9), discount=tensor(0.729, 0.0), next_value=tensor(10.0, 10.0)
     )
     torch.testing.assert_close(target, tensor(10.0, 1.9))
+
+
+def test_all_terms_of_a_batch_by_hand() -> None:
+    # Targets: 1 + 0.5 * 1 = 1.5 (the online network chooses action 0) and -2 + 0 * 3 = -2. Values
+    # of the actions taken: 1 and 0. Errors -0.5 and 2; Huber 0.125 and 1.5, slopes -0.5 and 1.
+    q = torch.tensor([[9.0, 1.0, 9.0], [0.0, 9.0, 9.0]], requires_grad=True)
+    loss, error, value = td_terms(
+        q=q,
+        action=torch.tensor([1, 0]),
+        target_q=TARGET_Q,
+        selector_q=ONLINE_Q,
+        allowed=None,
+        reward=tensor(1.0, -2.0),
+        discount=tensor(0.5, 0.0),
+        is_huber=True,
+    )
+    torch.testing.assert_close(loss, tensor(0.125, 1.5))
+    torch.testing.assert_close(error, tensor(0.5, 2.0))
+    torch.testing.assert_close(value, tensor(1.0, 0.0))
+    (gradient,) = torch.autograd.grad(loss.mean(), [q])
+    assert gradient.tolist() == [[0.0, -0.25, 0.0], [0.5, 0.0, 0.0]]
 
 
 def test_losses_of_an_error() -> None:
