@@ -1,10 +1,10 @@
 # ruff: noqa: N803, PLR0913 - capitals are a kernel's constants, of which there are many
 """What happens between the convolutions of pictures, as one operation forward and one back.
 
-A maximum over 2 x 2 places if asked for, the norm over channels, SiLU, and each place repeated 2 x
-2 times if asked for. One by one, in the precision that each of them asks for, these take longer
-than the convolutions themselves. Here numbers are read and written once, in the precision of the
-convolutions, and reckoned with in float32.
+A maximum over 2 x 2 places if asked for, the norm over channels, and SiLU. One by one, in the
+precision that each of them asks for, these take longer than the convolutions themselves. Here
+numbers are read and written once, in the precision of the convolutions, and reckoned with in
+float32.
 
 Needs Triton; imported where there is a GPU. With ``TRITON_INTERPRET=1`` set before the first import
 the same code runs on the CPU.
@@ -66,7 +66,6 @@ def forward_kernel(
     EPS,
     C: tl.constexpr,
     POOLS: tl.constexpr,
-    DOUBLES: tl.constexpr,
     R: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
@@ -77,13 +76,12 @@ def forward_kernel(
     Args:
         x: (ROWS, C), or (B, 2 H, 2 W, C) where POOLS.
         weight: (C,) float32.
-        y: (ROWS, C), or (B, 2 H, 2 W, C) where DOUBLES; written.
+        y: (ROWS, C), written.
         ROWS: Places.
         W: Places side by side in a picture.
         EPS: Of the norm.
         C: Channels.
         POOLS: Take the maximum of 2 x 2 places first.
-        DOUBLES: Write each place 2 x 2 times.
         R: A power of two.
         BLOCK: A power of two, C at least.
     """
@@ -99,10 +97,7 @@ def forward_kernel(
     scale = tl.rsqrt(tl.sum(m * m, 1) / C + EPS)
     h = m * scale[:, None] * tl.load(weight + c, mask=c < C, other=0.0)[None, :]
     a = h / (1.0 + tl.exp(-h))
-    if DOUBLES:
-        _store_four(y, rows, W, c, inside, a, a, a, a, C)
-    else:
-        tl.store(y + at, a, mask=inside)
+    tl.store(y + at, a, mask=inside)
 
 
 @triton.jit
@@ -117,9 +112,9 @@ def backward_kernel(
     EPS,
     C: tl.constexpr,
     POOLS: tl.constexpr,
-    DOUBLES: tl.constexpr,
     R: tl.constexpr,
     BLOCK: tl.constexpr,
+    TURNS: tl.constexpr,
 ):
     """Write the gradients of `forward_kernel`; a program takes every n-th group of R rows.
 
@@ -136,15 +131,16 @@ def backward_kernel(
         EPS: As there.
         C: As there.
         POOLS: As there.
-        DOUBLES: As there.
         R: As there.
         BLOCK: As there.
+        TURNS: Groups of a program, at most.
     """
     c = tl.arange(0, BLOCK)
     w = tl.load(weight + c, mask=c < C, other=0.0)[None, :]
     total = tl.zeros([BLOCK], tl.float32)
-    for start in range(tl.program_id(0) * R, ROWS, tl.num_programs(0) * R):
-        rows = (start + tl.arange(0, R)).to(tl.int64)
+    for turn in range(TURNS):
+        group = tl.program_id(0).to(tl.int64) + turn * tl.num_programs(0)
+        rows = group * R + tl.arange(0, R)
         inside = (rows < ROWS)[:, None] & (c < C)[None, :]
         at = rows[:, None] * C + c[None, :]
         if POOLS:
@@ -152,11 +148,7 @@ def backward_kernel(
             m = _largest(upper_left, upper_right, lower_left, lower_right)
         else:
             m = tl.load(x + at, mask=inside, other=0.0).to(tl.float32)
-        if DOUBLES:
-            d0, d1, d2, d3 = _load_four(dy, rows, W, c, inside, C)
-            da = (d0 + d1) + (d2 + d3)
-        else:
-            da = tl.load(dy + at, mask=inside, other=0.0).to(tl.float32)
+        da = tl.load(dy + at, mask=inside, other=0.0).to(tl.float32)
         scale = tl.rsqrt(tl.sum(m * m, 1) / C + EPS)[:, None]
         n = m * scale
         h = n * w
@@ -190,17 +182,16 @@ def backward_kernel(
 class _Refined(torch.autograd.Function):
     @staticmethod
     def forward(  # type: ignore[override]
-        ctx: Any, x: Tensor, weight: Tensor, eps: float, pools: bool, doubles: bool
+        ctx: Any, x: Tensor, weight: Tensor, eps: float, pools: bool
     ) -> Tensor:
         """Take pictures (B, H, W, C) with the channels last."""
         n, height, width, channels = x.shape
         if pools:
             height, width = height // 2, width // 2
-        factor = 2 if doubles else 1
-        y = x.new_empty((n, factor * height, factor * width, channels))
+        y = x.new_empty((n, height, width, channels))
         rows, block = n * height * width, triton.next_power_of_2(channels)
         at_once = max(1, _NUMBERS_AT_ONCE // block)
-        sizes = {"C": channels, "POOLS": pools, "DOUBLES": doubles, "R": at_once, "BLOCK": block}
+        sizes = {"C": channels, "POOLS": pools, "R": at_once, "BLOCK": block}
         forward_kernel[(triton.cdiv(rows, at_once),)](x, weight, y, rows, width, eps, **sizes)
         ctx.save_for_backward(x, weight)
         ctx.of_kernel = (rows, width, eps), sizes
@@ -212,25 +203,28 @@ class _Refined(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         numbers, sizes = ctx.of_kernel
         dx = torch.empty_like(x)
-        n_programs = min(triton.cdiv(numbers[0], sizes["R"]), _MOST_PROGRAMS)
+        n_groups = triton.cdiv(numbers[0], sizes["R"])
+        n_programs = min(n_groups, _MOST_PROGRAMS)
+        turns = triton.cdiv(n_groups, n_programs)
         dweight = weight.new_empty((n_programs, len(weight)))
-        backward_kernel[(n_programs,)](x, weight, dy.contiguous(), dx, dweight, *numbers, **sizes)
-        return dx, dweight.sum(dim=0), None, None, None
+        backward_kernel[(n_programs,)](
+            x, weight, dy.contiguous(), dx, dweight, *numbers, **sizes, TURNS=turns
+        )
+        return dx, dweight.sum(dim=0), None, None
 
 
-def refine_pictures(x: Tensor, weight: Tensor, *, eps: float, pools: bool, doubles: bool) -> Tensor:
-    """Pool pictures, norm their channels, apply SiLU and double them.
+def refine_pictures(x: Tensor, weight: Tensor, *, eps: float, pools: bool) -> Tensor:
+    """Pool pictures, norm their channels and apply SiLU.
 
     Args:
         x: (B, C, H, W) float32, bfloat16 or float16; H and W are even if `pools`.
         weight: (C,) float32 of the norm.
         eps: Of the norm.
         pools: Take the maximum of 2 x 2 places first.
-        doubles: Repeat each place 2 x 2 times at last.
 
     Returns:
         (B, C, H', W') of the dtype of `x`, channels last in memory.
     """
     assert not pools or x.shape[2] % 2 == x.shape[3] % 2 == 0, x.shape
     rows = x.movedim(1, -1).contiguous()
-    return _Refined.apply(rows, weight, eps, pools, doubles).movedim(-1, 1)
+    return _Refined.apply(rows, weight, eps, pools).movedim(-1, 1)

@@ -19,10 +19,10 @@ from utils.world_models.layers import (
     build_norm,
     init_truncated_,
 )
+from utils.world_models.phased_convolutions import KERNEL, DoublingConv2d, PhasedConv2d
 
 _POOLED_WIDTHS = (2, 3, 4, 4)
 _STRIDED_WIDTHS = (1, 2, 4, 8)
-_KERNEL = 5
 _SMALLEST, _LARGEST = 4, 8
 
 
@@ -45,9 +45,10 @@ def count_halvings(shape: tuple[int, int, int]) -> int:
     return n
 
 
-def _convolution(n_inputs: int, n_outputs: int) -> nn.Conv2d:
-    layer = nn.Conv2d(n_inputs, n_outputs, _KERNEL, padding="same")
-    init_truncated_(layer.weight, fan_in=n_inputs * _KERNEL**2)
+def _begun(layer: nn.Conv2d) -> nn.Conv2d:
+    """Return a convolution of 5 x 5 with truncated normal weights and zero biases."""
+    init_truncated_(layer.weight, fan_in=layer.in_channels * KERNEL**2)
+    assert layer.bias is not None
     nn.init.zeros_(layer.bias)
     return layer
 
@@ -71,7 +72,7 @@ class PooledEncoder(nn.Module):
         widths = [shape[0], *(depth * factor for factor in _POOLED_WIDTHS[:n])]
         layers: list[nn.Module] = []
         for a, b in pairwise(widths):
-            layers += [_convolution(a, b), nn.MaxPool2d(2), ChannelRMSNorm(b)]
+            layers += [_begun(PhasedConv2d(a, b)), nn.MaxPool2d(2), ChannelRMSNorm(b)]
             layers.append(ACTIVATIONS[activation]())
         self.layers = nn.Sequential(*layers)
         self.output_dim = widths[-1] * (shape[1] >> n) * (shape[2] >> n)
@@ -157,18 +158,18 @@ class PooledDecoder(nn.Module):
         self.seed_norm = ChannelRMSNorm(widths[-1])
         self.activation = ACTIVATIONS[activation]()
         self.convolutions = nn.ModuleList(
-            _convolution(a, b) for a, b in zip(widths[:0:-1], widths[-2::-1], strict=True)
+            _begun(DoublingConv2d(a, b)) for a, b in zip(widths[:0:-1], widths[-2::-1], strict=True)
         )
         self.norms = nn.ModuleList(ChannelRMSNorm(b) for b in widths[-2::-1])
-        self.output = _convolution(widths[0], shape[0])
+        self.output = _begun(DoublingConv2d(widths[0], shape[0]))
 
     def forward(self, features: Tensor) -> Tensor:
         """Map (B, deter + stoch) to pictures (B, C, H, W) in [0, 1], float32."""
         deter, stoch = features.split([self._deter, features.shape[-1] - self._deter], dim=-1)
         seed = (self.of_deter(deter) + self.of_stoch(stoch)).unflatten(-1, self._seed)
-        x = _refined(_channels_last(seed), self.seed_norm, self.activation, doubles=True)
+        x = _refined(_channels_last(seed), self.seed_norm, self.activation)
         for convolution, norm in zip(self.convolutions, self.norms, strict=True):
-            x = _refined(convolution(x), norm, self.activation, doubles=True)
+            x = _refined(convolution(x), norm, self.activation)
         return self.output(x).float().sigmoid()
 
 
@@ -180,14 +181,7 @@ def _channels_last(x: Tensor) -> Tensor:
     return x.contiguous(memory_format=torch.channels_last) if x.is_cuda else x
 
 
-def _refined(
-    x: Tensor,
-    norm: nn.Module,
-    activation: nn.Module,
-    *,
-    pools: bool = False,
-    doubles: bool = False,
-) -> Tensor:
+def _refined(x: Tensor, norm: nn.Module, activation: nn.Module, *, pools: bool = False) -> Tensor:
     """Return what comes between two convolutions of pictures (B, C, H, W).
 
     Args:
@@ -195,7 +189,6 @@ def _refined(
         norm: Over its channels.
         activation: Applied next.
         pools: Take the maximum of 2 x 2 places first.
-        doubles: Repeat each place 2 x 2 times at last.
     """
     if (
         x.is_cuda
@@ -206,11 +199,10 @@ def _refined(
         from utils.world_models.fused_pictures import refine_pictures
 
         weight = norm.norm.weight
-        return refine_pictures(x, weight, eps=NORM_EPSILON, pools=pools, doubles=doubles)
+        return refine_pictures(x, weight, eps=NORM_EPSILON, pools=pools)
     if pools:
         x = F.max_pool2d(x, 2)
-    x = activation(norm(x))
-    return F.interpolate(x, scale_factor=2, mode="nearest") if doubles else x
+    return activation(norm(x))
 
 
 class StridedDecoder(nn.Module):

@@ -13,17 +13,15 @@ from utils.world_models.layers import NORM_EPSILON, ChannelRMSNorm
 from utils.world_models.pictures import PooledDecoder, PooledEncoder
 
 
-def plainly(x, norm, *, pools, doubles):
+def plainly(x, norm, *, pools):
     if pools:
         x = F.max_pool2d(x, 2)
-    x = F.silu(norm(x))
-    return F.interpolate(x, scale_factor=2, mode="nearest") if doubles else x
+    return F.silu(norm(x))
 
 
-@pytest.mark.parametrize("doubles", [False, True])
 @pytest.mark.parametrize("pools", [False, True])
 @pytest.mark.parametrize("shape", [(1, 4, 2, 2), (3, 48, 6, 4), (2, 33, 10, 6)])
-def test_pictures_and_gradients_are_those_of_torch(shape, pools, doubles):
+def test_pictures_and_gradients_are_those_of_torch(shape, pools):
     generator = torch.Generator().manual_seed(0)
     # One decimal only, so that many of 2 x 2 places are equal.
     x = (10 * torch.randn(shape, generator=generator)).round().div(10).to(DEVICE)
@@ -32,10 +30,8 @@ def test_pictures_and_gradients_are_those_of_torch(shape, pools, doubles):
     norm.to(DEVICE)
     results = []
     for function in (
-        lambda x: plainly(x, norm, pools=pools, doubles=doubles),
-        lambda x: refine_pictures(
-            x, norm.norm.weight, eps=NORM_EPSILON, pools=pools, doubles=doubles
-        ),
+        lambda x: plainly(x, norm, pools=pools),
+        lambda x: refine_pictures(x, norm.norm.weight, eps=NORM_EPSILON, pools=pools),
     ):
         given = x.clone(memory_format=torch.channels_last).requires_grad_()
         y = function(given)
@@ -51,7 +47,7 @@ def test_one_place_by_hand():
     # h = (0.8485247, -2.2627326); silu = (0.5941859, -0.2132780).
     x = torch.tensor([[[[3.0, 1.0], [-5.0, 2.0]], [[0.0, 4.0], [-9.0, 4.0]]]], device=DEVICE)
     weight = torch.tensor([1.0, -2.0], device=DEVICE)
-    y = refine_pictures(x, weight, eps=NORM_EPSILON, pools=True, doubles=False)
+    y = refine_pictures(x, weight, eps=NORM_EPSILON, pools=True)
     expected = torch.tensor([0.5941859, -0.2132780], device=DEVICE)
     torch.testing.assert_close(y.flatten(), expected, rtol=1e-5, atol=1e-6)
 
