@@ -1,8 +1,8 @@
 """Convolutions of 5 x 5 beside a halving or doubling of pictures, at the lower resolution.
 
-A place of the lower resolution stands for 2 x 2 places, its phases, of the higher one. What a kernel
-of 5 x 5 reads there lies in 3 x 3 places here, so the same sums are those of a convolution of 3 x 3
-with four times as many channels.
+A place of the lower resolution stands for 2 x 2 places, its phases, of the higher one. What a
+kernel of 5 x 5 reads there lies in 3 x 3 places here, so the same sums are those of a convolution
+of 3 x 3 with four times as many channels.
 """
 
 from __future__ import annotations
