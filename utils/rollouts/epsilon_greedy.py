@@ -50,9 +50,9 @@ class EpsilonGreedy:
 
     def decide(self, observation: Observation, *, mask: Tensor | None, timesteps: int) -> Decision:
         """Choose for raw observations (N, ...); see `Explorer`."""
-        n = len(_first(observation))
-        is_random = self._generator.random(n) < self._epsilon(timesteps)
-        action = self._draw(n, mask)
+        explores, drawn = self._generator.random((2, _first(observation).shape[0]))
+        is_random = explores < self._epsilon(timesteps)
+        action = self._pick(drawn, mask)
         if self._always_asks or not is_random.all():
             best = self.choose_best(observation, mask)
             action = np.where(is_random, action, best)
@@ -60,11 +60,10 @@ class EpsilonGreedy:
 
     def draw(self, n: int, *, mask: Tensor | None) -> Decision:
         """Choose evenly for n environments; see `Explorer`."""
-        self._generator.random(n)
-        return _decision(self._draw(n, mask))
+        _, drawn = self._generator.random((2, n))
+        return _decision(self._pick(drawn, mask))
 
-    def _draw(self, n: int, mask: Tensor | None) -> np.ndarray:
-        drawn = self._generator.random(n)
+    def _pick(self, drawn: np.ndarray, mask: Tensor | None) -> np.ndarray:
         if mask is None:
             return (drawn * self._n_actions).astype(np.int64)
         # The k-th of the allowed ones, k even among them.
