@@ -43,11 +43,14 @@ class RowWriter:
             row: A number, an array of them, or a tuple of a number and an array.
             values: Array, tensor on any device, or one number for all of one row.
         """
-        if isinstance(values, Tensor) and (self._view is not None or values.is_cpu):
+        if isinstance(values, Tensor):
+            if self._view is None and not values.is_cpu:
+                self._hand_over(row, values)
+                return
             values = values.numpy(force=True)
         if self._view is not None:
             self._view[row] = values
-        elif isinstance(values, Tensor) or isinstance(row, tuple):
+        elif isinstance(row, tuple):
             self._hand_over(row, values)
         elif isinstance(row, np.ndarray):
             for one, value in zip(row.tolist(), values, strict=True):

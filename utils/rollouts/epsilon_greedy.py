@@ -50,13 +50,16 @@ class EpsilonGreedy:
 
     def decide(self, observation: Observation, *, mask: Tensor | None, timesteps: int) -> Decision:
         """Choose for raw observations (N, ...); see `Explorer`."""
-        explores, drawn = self._generator.random((2, _first(observation).shape[0]))
+        n = _first(observation).shape[0]
+        explores, drawn = self._generator.random((2, n))
         is_random = explores < self._epsilon(timesteps)
-        action = self._pick(drawn, mask)
-        if self._always_asks or not is_random.all():
-            best = self.choose_best(observation, mask)
-            action = np.where(is_random, action, best)
-        return _decision(action)
+        n_random = np.count_nonzero(is_random)
+        if n_random == n and not self._always_asks:
+            return _decision(self._pick(drawn, mask))
+        best = self.choose_best(observation, mask)
+        if n_random == 0:
+            return _decision(best)
+        return _decision(np.where(is_random, self._pick(drawn, mask), best))
 
     def draw(self, n: int, *, mask: Tensor | None) -> Decision:
         """Choose evenly for n environments; see `Explorer`."""
