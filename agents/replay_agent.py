@@ -104,7 +104,6 @@ class ReplayAgent(BaseAgent):
         self.optimizers: dict[str, torch.optim.Optimizer] = {}
         """By name."""
         self.log = UpdateLog()
-        self._seconds_learning = 0.0
         self.part = Part()
         """Which rows of every batch are this process's."""
         if self.team is not None:
@@ -163,7 +162,7 @@ class ReplayAgent(BaseAgent):
 
     @override
     def learn_from(self, batch: HookBatch) -> None:
-        seconds = self._seconds_learning = 0.0
+        seconds = 0.0
         for due in self.source.plan.rounds():
             if due.is_evaluation:
                 self._evaluate_phase()
@@ -171,7 +170,7 @@ class ReplayAgent(BaseAgent):
             started = time.perf_counter()
             self.carry_out(due)
             seconds += time.perf_counter() - started
-        learnt = self._seconds_learning
+        learnt = self.log.seconds
         collected = seconds - learnt
         summary = self.source.summarize()
         if self.shared is not None:
@@ -203,7 +202,8 @@ class ReplayAgent(BaseAgent):
         started = time.perf_counter()
         self.before_updates()
         self.run_round(due)
-        self._seconds_learning += time.perf_counter() - started
+        # Setting an attribute of a module takes several times as long.
+        self.log.seconds += time.perf_counter() - started
 
     def _evaluate_phase(self) -> None:
         if self.team is None or self.team.is_leader:

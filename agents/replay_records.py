@@ -35,6 +35,8 @@ class UpdateLog:
         self._rows: list[Tensor] = []
         self.n_updates = 0
         """Updates since the last flush."""
+        self.seconds = 0.0
+        """What they took, where somebody adds it up; since the last flush as well."""
 
     def add(self, metrics: dict[str, Tensor]) -> None:
         """Take in the scalars of one update."""
@@ -65,6 +67,7 @@ class UpdateLog:
             The means by key, and key, value and number (from 0) of the first update whose numbers
             are not finite, or None.
         """
+        self.seconds = 0.0
         if not self._rows:
             return {}, None
         rows, keys = torch.cat(self._rows).double().cpu(), self._keys

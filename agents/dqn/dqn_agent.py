@@ -167,8 +167,9 @@ class DQNAgent(ReplayAgent):
     @property
     def _timesteps_paid_for(self) -> int:
         """Timesteps made, and those that would have paid for the updates of offline phases."""
-        offline = self._n_offline_updates / self.config.exact_replay_ratio
-        return self.source.collector.timesteps + math.floor(offline)
+        ratio = self.source.plan.budget.ratio
+        offline = self._n_offline_updates * ratio.denominator // ratio.numerator
+        return self.source.collector.timesteps + offline
 
     @override
     def run_round(self, due: Round) -> None:

@@ -45,9 +45,9 @@ class HostChoices:
         Args:
             policy: One for which `why_not_on_host` has nothing to say, on any device.
         """
-        self._own = copy.deepcopy(policy).cpu()
-        """Only its normaliser is read."""
-        self._mlp = FlatMLP(linear_layers(self._own), is_relu=policy.settings.activation == "relu")
+        own = copy.deepcopy(policy).cpu()
+        self._normalizer = None if own.normalizer.is_identity else own.normalizer
+        self._mlp = FlatMLP(linear_layers(own), is_relu=policy.settings.activation == "relu")
         layers = linear_layers(policy)
         self._weights = [p for layer in layers for p in (layer.weight, layer.bias)]
         self._device = self._weights[0].device
@@ -55,6 +55,7 @@ class HostChoices:
         size = len(self._mlp.memory)
         self._there = torch.zeros(size, device=self._device)
         self._here = torch.zeros(size, pin_memory=is_cuda)
+        self._here_array = self._here.numpy()
         self._parts = self._mlp.views(self._there)
         self._graph: torch.cuda.CUDAGraph | None = None
         self._captured_for: list[int] = []
@@ -70,11 +71,12 @@ class HostChoices:
             self._fetch()
             self._is_old = False
         assert isinstance(observation, Tensor), type(observation)
-        seen = self._own.normalize(observation.cpu())
-        action = np.empty(len(seen), dtype=np.int64)
-        mlp = self._mlp
-        rows = seen.numpy().reshape(-1)
-        choose_best(mlp.network, self._here.numpy(), mlp.scratch, rows, action)
+        seen = observation.cpu()
+        if self._normalizer is not None:
+            seen = self._normalizer(seen)
+        action = np.empty(seen.shape[0], dtype=np.int64)
+        mlp, rows = self._mlp, seen.numpy().reshape(-1)
+        choose_best(mlp.network, self._here_array, mlp.scratch, rows, action)
         return action
 
     def _fetch(self) -> None:

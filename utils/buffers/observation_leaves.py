@@ -42,7 +42,7 @@ class Leaf:
 
     def frames_of(self, observation: Any, which: int) -> Any:
         """Return one frame of each observation (N, ...), counted from the newest at -1, a view."""
-        assert tuple(observation.shape[1:]) == self.shape, (observation.shape, self.shape)
+        assert observation.shape[1:] == self.shape, (observation.shape, self.shape)
         if self.n_stacked == 1:
             return observation
         n = self.frame_shape[0]

@@ -30,25 +30,37 @@ class RowWriter:
         self._view = rows.numpy() if place.is_ordinary else None
         row_bytes = max(rows.nbytes // max(len(rows), 1), 1)
         self._n_most = min(max(_MOST_WAITING_BYTES // row_bytes, 1), _MOST_WAITING)
-        self._waiting = torch.empty(0)
-        self._first, self._n_waiting = 0, 0
+        self._staged = torch.empty(0)
+        self._staged_array = self._staged.numpy()
+        # Those from `begin` to `end` wait, and are the rows before `next_row`.
+        self._begin = self._end = self._n_most
+        self._next_row = 0
 
     def write(self, row: Any, values: Any) -> None:
         """Copy `values` into `rows[row]`, with the dtype of the rows.
 
         Args:
             row: A number, an array of them, or a tuple of a number and an array.
-            values: Array, tensor on any device, or one number for all.
+            values: Array, tensor on any device, or one number for all of one row.
         """
+        if isinstance(values, Tensor):
+            if self._view is None and not values.is_cpu:
+                self._hand_over(row, values)
+                return
+            values = values.numpy(force=True)
         if self._view is not None:
-            self._view[row] = values.numpy(force=True) if isinstance(values, Tensor) else values
-            return
-        is_one = not isinstance(row, tuple | np.ndarray)
-        if is_one and not (isinstance(values, Tensor) and values.device.type != "cpu"):
+            self._view[row] = values
+        elif isinstance(row, tuple):
+            self._hand_over(row, values)
+        elif isinstance(row, np.ndarray):
+            for one, value in zip(row.tolist(), values, strict=True):
+                self._let_wait(one, value)
+        else:
             self._let_wait(row, values)
-            return
+
+    def _hand_over(self, row: Any, values: Any) -> None:
         self.flush()
-        if is_one:
+        if not isinstance(row, tuple | np.ndarray):
             self._rows[row].copy_(values, non_blocking=True)
             return
         rows, index = (self._rows[row[0]], row[1]) if isinstance(row, tuple) else (self._rows, row)
@@ -56,21 +68,28 @@ class RowWriter:
         rows[upload(index, device)] = upload(values, device, rows.dtype)
 
     def _let_wait(self, row: int, values: Any) -> None:
-        if self._n_waiting and row != self._first + self._n_waiting:
-            self.flush()
-        if not self._n_waiting:
-            # What was copied from is not written again: the device may still have to read it.
-            shape, is_cuda = (self._n_most, *self._rows.shape[1:]), self._rows.is_cuda
-            self._waiting = torch.empty(shape, dtype=self._rows.dtype, pin_memory=is_cuda)
-            self._first = row
-        array = values.numpy() if isinstance(values, Tensor) else values
-        self._waiting.numpy()[self._n_waiting] = array
-        self._n_waiting += 1
-        if self._n_waiting == self._n_most:
-            self.flush()
+        if row != self._next_row or self._end == self._n_most:
+            self._begin_anew(row)
+        self._staged_array[self._end] = values
+        self._end += 1
+        self._next_row = row + 1
+
+    def _begin_anew(self, row: int) -> None:
+        """Write what waits, and make room for what follows from `row` on."""
+        self.flush()
+        self._next_row = row
+        if self._end < self._n_most:
+            return
+        # What was copied from is not written again: the device may still have to read it.
+        shape, is_cuda = (self._n_most, *self._rows.shape[1:]), self._rows.is_cuda
+        self._staged = torch.empty(shape, dtype=self._rows.dtype, pin_memory=is_cuda)
+        self._staged_array = self._staged.numpy()
+        self._begin = self._end = 0
 
     def flush(self) -> None:
         """Write what waits."""
-        if self._n_waiting:
-            n, self._n_waiting = self._n_waiting, 0
-            self._rows[self._first :][:n].copy_(self._waiting[:n], non_blocking=True)
+        n = self._end - self._begin
+        if n:
+            waiting = self._staged.narrow(0, self._begin, n)
+            self._rows.narrow(0, self._next_row - n, n).copy_(waiting, non_blocking=True)
+            self._begin = self._end

@@ -70,11 +70,12 @@ class TransitionBuffer:
         self.layout, self.place = layout, place or Place()
         self.place.check_room(layout.n_bytes, what=f"a buffer of {layout.capacity:,} transitions")
         n_envs, self._n_rows, self._n_steps = layout.n_envs, layout.n_rows, layout.n_kept
+        self._n_final_slots = layout.n_final_slots
         allocate = self.place.allocate
         lead = (layout.n_rows, n_envs)
         self.frames = {
             leaf.key: FrameStore(
-                leaf, n_rows=layout.n_rows, n_envs=n_envs, n_finals=layout.n_final_slots,
+                leaf, n_rows=layout.n_rows, n_envs=n_envs, n_finals=self._n_final_slots,
                 place=self.place,
             )
             for leaf in layout.leaves
@@ -100,7 +101,7 @@ class TransitionBuffer:
             if layout.priorities is None
             else PriorityIndex(layout.n_slots, settings=layout.priorities, place=self.place)
         )
-        self._step_of_final = np.zeros(layout.n_final_slots, np.int64)
+        self._step_of_final = np.zeros(self._n_final_slots, np.int64)
         self._first = self._head = self._tail = layout.frame_stack - 1
         self._n_finals = 0
         self._n_step, self._gamma = n_step, gamma
@@ -180,16 +181,18 @@ class TransitionBuffer:
         """
         assert self._has_begun, "begin() comes before add()"
         terminated, truncated = to_mask(terminated), to_mask(truncated)
-        row = self._head % self._n_rows
-        self._action_writer.write(row, action)
-        self._reward_writer.write(row, reward)
-        self._ending_writer.write(row, 0)
+        ending: np.ndarray | int = 0
         (ended,) = (terminated | truncated).nonzero()
         if len(ended):
             assert not (terminated & truncated).any(), (terminated, truncated)
             assert final_observation is not None, f"environments {ended} ended: where did they?"
             places = self._write_finals(self._head, ended, final_observation)
-            self._ending_writer.write((row, ended), np.where(truncated[ended], -places, places))
+            ending = np.zeros(self.layout.n_envs, np.int32)
+            ending[ended] = np.where(truncated[ended], -places, places)
+        row = self._head % self._n_rows
+        self._action_writer.write(row, action)
+        self._reward_writer.write(row, reward)
+        self._ending_writer.write(row, ending)
         if self.priorities is not None:
             self.priorities.admit(*self._row_slots(self._head))
         self._head += 1
@@ -235,7 +238,8 @@ class TransitionBuffer:
                 self._ending_writer.write((row, running), -places)
             for key, store in self.frames.items():
                 store.write_newest(self._head, part_of(observation, key), environments)
-            self._tell_device()  # what was kept of the end may have taken the place of another's
+            # What was kept of the end may have taken the place of another's.
+            self._has_waiting = self._compiled is None
             return
         for key, store in self.frames.items():
             store.write_stack(self._head, part_of(observation, key), environments)
@@ -249,7 +253,7 @@ class TransitionBuffer:
         are_frames: bool = False,
     ) -> np.ndarray:
         """Keep what a step led some environments to; return the places, counted from 1."""
-        n_slots = self.layout.n_final_slots
+        n_slots = self._n_final_slots
         slots = (self._n_finals + np.arange(len(environments))) % n_slots
         n_known = min(self._n_finals, n_slots)
         self._n_finals += len(environments)
@@ -294,7 +298,7 @@ class TransitionBuffer:
         if not self._has_warned:
             self._has_warned = True
             warnings.warn(
-                f"more than {self.layout.n_final_slots:,} episodes ended within the buffer's "
+                f"more than {self._n_final_slots:,} episodes ended within the buffer's "
                 f"{self.capacity:,} transitions: the oldest go early; n_finals makes room for more",
                 stacklevel=4,
             )
@@ -405,7 +409,7 @@ class TransitionBuffer:
     def _arrays(self) -> dict[str, Tensor]:
         """Return views of what has been written, by name."""
         n_rows = min(self._head + 1, self._n_rows)
-        n_finals = min(self._n_finals, self.layout.n_final_slots)
+        n_finals = min(self._n_finals, self._n_final_slots)
         arrays = {
             "action": self.action[:n_rows],
             "reward": self.reward[:n_rows],

@@ -63,7 +63,7 @@ class EpisodeTracker:
         """
         self._returns += raw_reward
         self._lengths += 1
-        if not over.any():
+        if not np.count_nonzero(over):  # for a few flags faster than any()
             return None
         counted = np.flatnonzero(over if is_counted is None else over & is_counted)
         finished = FinishedEpisodes(

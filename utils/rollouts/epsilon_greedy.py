@@ -50,21 +50,23 @@ class EpsilonGreedy:
 
     def decide(self, observation: Observation, *, mask: Tensor | None, timesteps: int) -> Decision:
         """Choose for raw observations (N, ...); see `Explorer`."""
-        n = len(_first(observation))
-        is_random = self._generator.random(n) < self._epsilon(timesteps)
-        action = self._draw(n, mask)
-        if self._always_asks or not is_random.all():
-            best = self.choose_best(observation, mask)
-            action = np.where(is_random, action, best)
-        return _decision(action)
+        n = _first(observation).shape[0]
+        explores, drawn = self._generator.random((2, n))
+        is_random = explores < self._epsilon(timesteps)
+        n_random = np.count_nonzero(is_random)
+        if n_random == n and not self._always_asks:
+            return _decision(self._pick(drawn, mask))
+        best = self.choose_best(observation, mask)
+        if n_random == 0:
+            return _decision(best)
+        return _decision(np.where(is_random, self._pick(drawn, mask), best))
 
     def draw(self, n: int, *, mask: Tensor | None) -> Decision:
         """Choose evenly for n environments; see `Explorer`."""
-        self._generator.random(n)
-        return _decision(self._draw(n, mask))
+        _, drawn = self._generator.random((2, n))
+        return _decision(self._pick(drawn, mask))
 
-    def _draw(self, n: int, mask: Tensor | None) -> np.ndarray:
-        drawn = self._generator.random(n)
+    def _pick(self, drawn: np.ndarray, mask: Tensor | None) -> np.ndarray:
         if mask is None:
             return (drawn * self._n_actions).astype(np.int64)
         # The k-th of the allowed ones, k even among them.

@@ -33,10 +33,11 @@ def schedule_bounds(schedule: ScheduleSpec, *, max_timesteps: int) -> tuple[floa
     Returns:
         Begin and end in timesteps; they need not be whole numbers.
     """
-    begin, end = (
-        mark * max_timesteps if mark <= 1 else mark for mark in (schedule.from_, schedule.to)
+    begin, end = schedule.from_, schedule.to
+    return (
+        begin * max_timesteps if begin <= 1 else begin,
+        end * max_timesteps if end <= 1 else end,
     )
-    return begin, end
 
 
 def schedule_value(schedule: Schedulable, *, timesteps: int, max_timesteps: int) -> float:

@@ -49,13 +49,63 @@ def test_what_comes_later_is_what_stays(writer) -> None:
     assert rows.tolist() == [[4, 6], [8, 8], [8, 8], [0, 0], [1, 1]]
 
 
-def test_what_a_device_may_still_have_to_read_is_not_written_again(writer) -> None:
-    copied = []
-    for row in range(4):
-        writer[0].write(row, row + 1.0)
-        copied.append(writer[0]._waiting)
-        writer[0].flush()
-    assert [float(block[0, 0]) for block in copied] == [1, 2, 3, 4]
+def test_what_a_device_may_still_have_to_read_is_not_written_again(
+    writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, flush = writer[0].write, writer[0].flush
+    sources = []
+
+    def read_later(target: torch.Tensor, source: torch.Tensor, **kwargs: Any) -> None:
+        del target, kwargs
+        sources.append(source)
+
+    monkeypatch.setattr(torch.Tensor, "copy_", read_later)
+    for row in (0, 1):
+        write(row, row + 1.0)
+        flush()
+    flush()  # nothing waits
+    for row in (2, 3, 4, 0, 1):
+        write(row, row + 1.0)
+    flush()
+    # Three fit into a block, and a copy is of rows that follow on each other.
+    assert [source[:, 0].tolist() for source in sources] == [[1], [2], [3], [4, 5], [1], [2]]
+
+
+def test_rows_of_an_index_wait_as_well_and_may_go_round_the_ring(writer) -> None:
+    write, rows = writer[0].write, writer[1]
+    write(np.array([3, 4]), np.array([[1.0, 2.0], [3.0, 4.0]]))
+    assert not rows.any()
+    write(np.array([0, 1]), torch.tensor([[5.0, 6.0], [7.0, 8.0]]))
+    assert rows.tolist() == [[5, 6], [0, 0], [0, 0], [1, 2], [3, 4]]
+    writer[0].flush()
+    assert rows.tolist() == [[5, 6], [7, 8], [0, 0], [1, 2], [3, 4]]
+
+
+def test_ends_of_episodes_wait_with_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Place, "is_ordinary", False)
+    episodes = RandomEpisodes(N_ENVS, seed=1, mean_length=2)
+    buffer = build_buffer(episodes, capacity=60)
+    buffer.begin(episodes.begin(range(N_ENVS)))
+    before = buffer.frames[""].flat.clone()
+    steps = list(episodes.steps(10))
+    n_ends = sum(int((step.terminated | step.truncated).sum()) for step in steps)
+    assert n_ends > 5
+    for step in steps:
+        buffer.add(**step._asdict())
+    assert buffer.frames[""].flat.equal(before)
+    assert not buffer.ending.any()
+    buffer.flush()
+    places = buffer.ending[buffer.ending != 0].abs()
+    assert places.tolist() == list(range(1, n_ends + 1))
+    ended = torch.stack([torch.as_tensor(s.terminated | s.truncated) for s in steps])
+    finals = torch.cat(
+        [
+            torch.as_tensor(step.final_observation)[one]
+            for step, one in zip(steps, ended, strict=True)
+            if one.any()
+        ]
+    )
+    assert buffer.frames[""].finals[:n_ends].equal(finals)
 
 
 def same(one: Any, two: Any) -> bool:
