@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
+from tests.helpers.triton_device import DEVICE  # isort: skip - before Triton
+
 from agents.dqn.dqn_losses import _td_terms_by_operations
 from agents.dqn.fused_td import td_terms_fused
-from tests.helpers.triton_device import DEVICE
 
 
 def numbers_of(n_rows: int, n_actions: int, *, has_mask: bool) -> dict:
