@@ -67,10 +67,12 @@ def td_kernel(
     if HAS_MASK:
         may = inside & (tl.load(allowed + at, mask=inside, other=0) != 0)
     selected = tl.load(selector_q + at, mask=may, other=-float("inf"))
-    # Among numbers that are none the first beyond the row may seem the best.
-    best = tl.minimum(tl.argmax(selected, 1), N - 1)
+    best = tl.argmax(selected, 1)
     following = tl.load(target_q + at, mask=inside, other=0.0)
     following = tl.sum(tl.where(column[None, :] == best[:, None], following, 0.0), 1)
+    # Among what is no number there is no best one, and comparisons say nothing of it.
+    n_wrong = tl.sum((selected != selected).to(tl.int32), 1)
+    following = tl.where(n_wrong > 0, float("nan"), following)
     target = tl.load(reward + row, mask=is_row, other=0.0)
     target += tl.load(discount + row, mask=is_row, other=0.0) * following
     taken = tl.load(action + row, mask=is_row, other=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -33,6 +34,9 @@ def capturing(graph: torch.cuda.CUDAGraph) -> Iterator[None]:
     carry it out only after the first replay has put its own numbers there, and that one would draw
     what was drawn before.
 
+    Nothing is collected as garbage meanwhile: a graph of somebody else that goes is a fault of the
+    capture, too.
+
     Where several processes train, another thread looks after their exchanges meanwhile, which
     would be a fault of the capture if it were not told apart.
     """
@@ -42,12 +46,23 @@ def capturing(graph: torch.cuda.CUDAGraph) -> Iterator[None]:
     mode = "thread_local" if is_shared else "global"
     outside = torch.cuda.current_stream()
     try:
-        with torch.cuda.graph(graph, capture_error_mode=mode):
+        with _no_garbage_collected(), torch.cuda.graph(graph, capture_error_mode=mode):
             inside = torch.cuda.current_stream()
             yield
     finally:
         torch.cuda.set_stream(outside)  # a capture that fails does not leave its stream
     outside.wait_stream(inside)
+
+
+@contextmanager
+def _no_garbage_collected() -> Iterator[None]:
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def move_step_counts(optimizer: torch.optim.Optimizer) -> None:

@@ -44,7 +44,7 @@ class DoublingConv2d(nn.Conv2d):
             m, weight = self.weights_of, F.pad(self.weight, (0, 0, 0, 0, 0, 0, 0, n_added))
             weight = torch.einsum("pak,oikl,qbl->pqoiab", m, weight, m).flatten(0, 2)
         y = F.conv2d(x, weight, F.pad(bias, (0, n_added)).repeat(4), padding=1)
-        return _phases_to_places(y, n)[:, : self.out_channels]
+        return _phases_to_places(y, n, n_kept=self.out_channels)
 
 
 class PhasedConv2d(nn.Conv2d):
@@ -74,11 +74,14 @@ class PhasedConv2d(nn.Conv2d):
         taps = both.unflatten(5, (3, 2)).unflatten(4, (3, 2))  # (2, 2, O, I, 3, 2, 3, 2)
         weight = taps.permute(0, 1, 2, 5, 7, 3, 4, 6).flatten(3, 5).flatten(0, 2)
         y = F.conv2d(places, weight, bias.repeat(4), padding=1)
-        return _phases_to_places(y, self.out_channels)
+        return _phases_to_places(y, self.out_channels, n_kept=self.out_channels)
 
 
-def _phases_to_places(y: Tensor, n_channels: int) -> Tensor:
-    """Lay phases (B, 2 * 2 * C, H, W) side by side: (B, C, 2 H, 2 W), channels last in memory."""
-    phases = y.unflatten(1, (2, 2, n_channels))  # (B, 2, 2, C, H, W)
-    places = phases.permute(0, 4, 1, 5, 2, 3).flatten(3, 4).flatten(1, 2)
-    return places.movedim(-1, 1)
+def _phases_to_places(y: Tensor, n_channels: int, *, n_kept: int) -> Tensor:
+    """Lay phases (B, 2 * 2 * C, H, W) side by side: (B, n_kept, 2 H, 2 W), channels last in memory.
+
+    With the channels last all the way, there is one copy forward and one back.
+    """
+    phases = y.movedim(1, -1).unflatten(3, (2, 2, n_channels))  # (B, H, W, 2, 2, C)
+    places = phases.permute(0, 1, 3, 2, 4, 5).flatten(3, 4).flatten(1, 2)
+    return places[..., :n_kept].movedim(-1, 1)
