@@ -82,7 +82,8 @@ def td_kernel(
     size = tl.abs(off)
     if IS_HUBER:
         tl.store(loss + row, tl.where(size < 1.0, 0.5 * off * off, size - 0.5), mask=is_row)
-        tl.store(slope + row, tl.where(size < 1.0, off, tl.where(off < 0, -1.0, 1.0)), mask=is_row)
+        # What is no number is not 1 or more, and goes on to the weights as in torch.
+        tl.store(slope + row, tl.where(size >= 1.0, tl.where(off < 0, -1.0, 1.0), off), mask=is_row)
     else:
         tl.store(loss + row, off * off, mask=is_row)
         tl.store(slope + row, 2.0 * off, mask=is_row)
@@ -136,6 +137,7 @@ class _TDTerms(torch.autograd.Function):
         at_once = max(1, min(_NUMBERS_AT_ONCE // block, triton.next_power_of_2(n_rows)))
         sizes = {"N": n_actions, "BLOCK": block, "R": at_once}
         grid = (triton.cdiv(n_rows, at_once),)
+        action = action.contiguous()
         loss, error, value, slope = q.new_empty((4, n_rows)).unbind()
         td_kernel[grid](
             q.contiguous(),
@@ -143,8 +145,8 @@ class _TDTerms(torch.autograd.Function):
             target_q.contiguous(),
             selector_q.contiguous(),
             q if allowed is None else allowed.contiguous().view(torch.uint8),
-            reward,
-            discount,
+            reward.contiguous(),
+            discount.contiguous(),
             loss,
             error,
             value,
