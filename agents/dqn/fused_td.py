@@ -183,6 +183,18 @@ def td_terms_fused(
     is_huber: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Compute what `agents.dqn.dqn_losses.td_terms` does, of float32."""
+    # A kernel reads what lies where it is told to, whatever that is.
+    assert q.shape == target_q.shape == selector_q.shape, (
+        q.shape,
+        target_q.shape,
+        selector_q.shape,
+    )
+    assert allowed is None or allowed.shape == q.shape, (allowed.shape, q.shape)
+    assert action.shape == reward.shape == discount.shape == q.shape[:1], (
+        action.shape,
+        reward.shape,
+        discount.shape,
+    )
     return _TDTerms.apply(
         q, action, target_q.detach(), selector_q.detach(), allowed, reward, discount, is_huber
     )

@@ -79,3 +79,11 @@ def test_what_is_not_a_number_stays_so(is_huber: bool) -> None:
     assert loss.isnan().tolist() == error.isnan().tolist() == [False, False, True, False]
     (gradient,) = torch.autograd.grad(loss.sum(), [q])
     assert gradient.isnan().any(dim=1).tolist() == [False, False, True, False]
+
+
+@pytest.mark.parametrize("key", ["action", "target_q", "selector_q", "allowed", "reward"])
+def test_a_kernel_is_not_sent_beyond_the_end(key: str) -> None:
+    terms = numbers_of(4, 3, has_mask=True)
+    terms[key] = terms[key][:3]
+    with pytest.raises(AssertionError):
+        td_terms_fused(**terms, is_huber=True)
