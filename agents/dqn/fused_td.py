@@ -82,7 +82,8 @@ def td_kernel(
     size = tl.abs(off)
     if IS_HUBER:
         tl.store(loss + row, tl.where(size < 1.0, 0.5 * off * off, size - 0.5), mask=is_row)
-        tl.store(slope + row, tl.where(size < 1.0, off, tl.where(off < 0, -1.0, 1.0)), mask=is_row)
+        # What is no number is not 1 or more, and goes on to the weights as in torch.
+        tl.store(slope + row, tl.where(size >= 1.0, tl.where(off < 0, -1.0, 1.0), off), mask=is_row)
     else:
         tl.store(loss + row, off * off, mask=is_row)
         tl.store(slope + row, 2.0 * off, mask=is_row)
@@ -136,6 +137,7 @@ class _TDTerms(torch.autograd.Function):
         at_once = max(1, min(_NUMBERS_AT_ONCE // block, triton.next_power_of_2(n_rows)))
         sizes = {"N": n_actions, "BLOCK": block, "R": at_once}
         grid = (triton.cdiv(n_rows, at_once),)
+        action = action.contiguous()
         loss, error, value, slope = q.new_empty((4, n_rows)).unbind()
         td_kernel[grid](
             q.contiguous(),
@@ -143,8 +145,8 @@ class _TDTerms(torch.autograd.Function):
             target_q.contiguous(),
             selector_q.contiguous(),
             q if allowed is None else allowed.contiguous().view(torch.uint8),
-            reward,
-            discount,
+            reward.contiguous(),
+            discount.contiguous(),
             loss,
             error,
             value,
@@ -181,6 +183,18 @@ def td_terms_fused(
     is_huber: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Compute what `agents.dqn.dqn_losses.td_terms` does, of float32."""
+    # A kernel reads what lies where it is told to, whatever that is.
+    assert q.shape == target_q.shape == selector_q.shape, (
+        q.shape,
+        target_q.shape,
+        selector_q.shape,
+    )
+    assert allowed is None or allowed.shape == q.shape, (allowed.shape, q.shape)
+    assert action.shape == reward.shape == discount.shape == q.shape[:1], (
+        action.shape,
+        reward.shape,
+        discount.shape,
+    )
     return _TDTerms.apply(
         q, action, target_q.detach(), selector_q.detach(), allowed, reward, discount, is_huber
     )

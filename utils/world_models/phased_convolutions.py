@@ -48,7 +48,11 @@ class DoublingConv2d(nn.Conv2d):
 
 
 class PhasedConv2d(nn.Conv2d):
-    """A convolution of 5 x 5; that of pictures with few channels reads all phases at once."""
+    """A convolution of 5 x 5; that of pictures with few channels reads all phases at once.
+
+    That takes 36 products in place of 25, 11 of them with zeros, but gives a GPU's tensor cores
+    four times as many channels at once.
+    """
 
     def __init__(self, in_channels: int, out_channels: int) -> None:
         """Draw weights of 5 x 5 as `torch.nn.Conv2d` does."""

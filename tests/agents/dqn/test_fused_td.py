@@ -55,9 +55,35 @@ def test_terms_and_gradients_are_those_of_the_operations(
     torch.testing.assert_close(results[1], results[0], rtol=1e-6, atol=1e-6)
 
 
-def test_what_is_not_a_number_stays_so() -> None:
+def test_numbers_may_lie_in_any_order() -> None:
+    terms = numbers_of(6, 3, has_mask=True)
+    for key, x in terms.items():
+        terms[key] = torch.stack([x, x], dim=-1)[..., 0]
+    terms["discount"] = torch.full((1,), 0.9, device=DEVICE).expand(6)
+    assert not any(x.is_contiguous() for x in terms.values())
+    results = []
+    for function in (_td_terms_by_operations, td_terms_fused):
+        q = terms["q"].detach().requires_grad_()
+        loss, error, value = function(**terms | {"q": q}, is_huber=True)
+        results.append((loss, error, value, *torch.autograd.grad(loss.sum(), [q])))
+    torch.testing.assert_close(results[1], results[0], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("is_huber", [False, True])
+def test_what_is_not_a_number_stays_so(is_huber: bool) -> None:
     terms = numbers_of(4, 3, has_mask=False)
     terms["target_q"][2] = float("nan")
     terms["selector_q"] = terms["target_q"]
-    loss, error, _ = td_terms_fused(**terms, is_huber=True)
+    q = terms["q"].requires_grad_()
+    loss, error, _ = td_terms_fused(**terms, is_huber=is_huber)
     assert loss.isnan().tolist() == error.isnan().tolist() == [False, False, True, False]
+    (gradient,) = torch.autograd.grad(loss.sum(), [q])
+    assert gradient.isnan().any(dim=1).tolist() == [False, False, True, False]
+
+
+@pytest.mark.parametrize("key", ["action", "target_q", "selector_q", "allowed", "reward"])
+def test_a_kernel_is_not_sent_beyond_the_end(key: str) -> None:
+    terms = numbers_of(4, 3, has_mask=True)
+    terms[key] = terms[key][:3]
+    with pytest.raises(AssertionError):
+        td_terms_fused(**terms, is_huber=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -10,10 +12,9 @@ import torch
 from tests.helpers.slow_replay import RandomEpisodes
 from tests.helpers.transition_buffers import N_ENVS, all_names, build_buffer, fill_randomly
 from tests.helpers.triton_device import DEVICE
-from utils.buffers import Place, TransitionBuffer, TransitionLayout
+from utils.buffers import Place, TransitionBuffer, TransitionLayout, transition_gather
 from utils.buffers.fused_gather import gather_fused
 from utils.buffers.transition_gather import gather_by_operations, runs_fused
-from utils.models import triton_support
 from utils.models.captured_call import CapturedCall
 
 DEVICE_PLACE = Place(device=torch.device(DEVICE))
@@ -111,14 +112,28 @@ def test_three_steps_by_hand() -> None:
     assert batch.next_observation.tolist() == [[3.0], [3.0]]
 
 
-def test_what_one_kernel_does_not_pick_is_picked_by_operations() -> None:
-    a_gpu = Place(device=torch.device("cuda")) if DEVICE == "cuda" else None
-    stacked = build_buffer(RandomEpisodes(2, seed=0, frame_stack=2), place=a_gpu or DEVICE_PLACE)
-    parts = build_buffer(RandomEpisodes(2, seed=0, as_dict=True), place=a_gpu or DEVICE_PLACE)
-    assert not runs_fused(stacked)
-    assert not runs_fused(parts)
-    plain = build_buffer(RandomEpisodes(2, seed=0), place=a_gpu or DEVICE_PLACE)
-    assert runs_fused(plain) == (a_gpu is not None and triton_support.why_no_triton() is None)
+def test_what_one_kernel_does_not_pick_is_picked_by_operations(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(transition_gather, "why_no_triton", lambda: None)
+    a_gpu = Place(device=torch.device("cuda"))
+
+    def runs(n_step: int = 1, **episodes: Any) -> bool:
+        buffer = build_buffer(RandomEpisodes(2, seed=0, **episodes), place=DEVICE_PLACE)
+        buffer.n_step, buffer.place = n_step, a_gpu
+        return runs_fused(buffer)
+
+    assert runs()
+    assert runs(n_step=16, channels=1024)
+    assert not runs(n_step=17)
+    assert not runs(channels=1025)
+    assert not runs(frame_stack=2)
+    assert not runs(as_dict=True)
+    a_gpu = Place()
+    assert not runs()
+    a_gpu = Place(device=torch.device("cuda"))
+    monkeypatch.setattr(transition_gather, "why_no_triton", lambda: "there is none")
+    assert not runs()
 
 
 @pytest.mark.gpu

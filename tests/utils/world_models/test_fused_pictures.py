@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from tests.helpers.triton_device import DEVICE
 from utils.models.captured_call import CapturedCall
-from utils.world_models import pictures
+from utils.world_models import fused_pictures, pictures
 from utils.world_models.fused_pictures import refine_pictures
 from utils.world_models.layers import NORM_EPSILON, ChannelRMSNorm
 from utils.world_models.pictures import PooledDecoder, PooledEncoder
@@ -20,8 +20,10 @@ def plainly(x, norm, *, pools):
 
 
 @pytest.mark.parametrize("pools", [False, True])
-@pytest.mark.parametrize("shape", [(1, 4, 2, 2), (3, 48, 6, 4), (2, 33, 10, 6)])
-def test_pictures_and_gradients_are_those_of_torch(shape, pools):
+@pytest.mark.parametrize("n_programs", [1024, 2])
+@pytest.mark.parametrize("shape", [(1, 4, 2, 2), (3, 48, 6, 4), (2, 33, 10, 6), (1, 700, 6, 4)])
+def test_pictures_and_gradients_are_those_of_torch(shape, pools, n_programs, monkeypatch):
+    monkeypatch.setattr(fused_pictures, "_MOST_PROGRAMS", n_programs)  # with 2, they take turns
     generator = torch.Generator().manual_seed(0)
     # One decimal only, so that many of 2 x 2 places are equal.
     x = (10 * torch.randn(shape, generator=generator)).round().div(10).to(DEVICE)
