@@ -231,10 +231,28 @@ ENTRIES = (
     Entry("Acrobot-v1:dqn", 3, -90.0, (Published("RL Zoo", -76.6, 11.8, "100k"),)),
     Entry("MountainCar-v0:dqn", 3, -110.0, (Published("RL Zoo", -100.8, 9.9, "120k"),)),
     Entry("LunarLander-v3:dqn", 3, 200.0, (Published("RL Zoo", 154.4, 79.2, "100k"),)),
-    Entry("ALE/Pong-v5:rainbow_gpu", 3, 20.0, (Published("RL Zoo", 20.6, 0.6, "10M"),)),
+    Entry(
+        "ALE/Pong-v5:rainbow_gpu",
+        3,
+        20.0,
+        (Published("RL Zoo", 20.6, 0.6, "10M"),),
+        remark=(
+            "its settings were changed after these seeds had failed with earlier ones; the three "
+            "shared one H200, which the wall time tells."
+        ),
+    ),
     Entry("Pendulum-v1:sac", 3, -170.0, (Published("RL Zoo", -157.0, 88.7, "20k"),)),
     Entry("MountainCarContinuous-v0:sac", 3, 93.0, (Published("RL Zoo", 94.7, 1.1, "50k"),)),
-    Entry("LunarLanderContinuous-v3:sac", 3, 250.0, (Published("RL Zoo", 260.4, 65.5, "500k"),)),
+    Entry(
+        "LunarLanderContinuous-v3:sac",
+        3,
+        250.0,
+        (Published("RL Zoo", 260.4, 65.5, "500k"),),
+        remark=(
+            "the size of its buffer was chosen by seeds 20 and 24, after seed 103 had failed with "
+            "a larger one."
+        ),
+    ),
     Entry("BipedalWalker-v3:sac", 3, 290.0, (Published("RL Zoo", 297.7, 33.1, "500k"),)),
     Entry(
         "HalfCheetah-v5:sac_gpu",
