@@ -116,26 +116,11 @@ def td_terms(
         Loss (B,) with gradient; size of the error (B,), the priority; Q of the actions, (B,).
     """
     if q.is_cuda and q.dtype == target_q.dtype == torch.float32 and why_no_triton() is None:
-        from agents.dqn.fused_td import td_terms_fused as terms
-    else:
-        terms = _td_terms_by_operations
-    return terms(
-        q=q, action=action, target_q=target_q, selector_q=selector_q, allowed=allowed,
-        reward=reward, discount=discount, is_huber=is_huber,
-    )  # fmt: skip
+        from agents.dqn.fused_td import td_terms_fused
 
-
-def _td_terms_by_operations(
-    *,
-    q: Tensor,
-    action: Tensor,
-    target_q: Tensor,
-    selector_q: Tensor,
-    allowed: Tensor | None,
-    reward: Tensor,
-    discount: Tensor,
-    is_huber: bool,
-) -> tuple[Tensor, Tensor, Tensor]:
+        return td_terms_fused(
+            q, action, target_q, selector_q, allowed, reward, discount, is_huber=is_huber
+        )
     value = q_of_action(q, action)
     following = next_value(target_q=target_q, selector_q=selector_q, allowed=allowed)
     target = td_target(reward=reward, discount=discount, next_value=following)

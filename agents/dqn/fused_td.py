@@ -120,18 +120,9 @@ def td_back_kernel(
 
 class _TDTerms(torch.autograd.Function):
     @staticmethod
-    def forward(  # type: ignore[override]
-        ctx: Any,
-        q: Tensor,
-        action: Tensor,
-        target_q: Tensor,
-        selector_q: Tensor,
-        allowed: Tensor | None,
-        reward: Tensor,
-        discount: Tensor,
-        is_huber: bool,
-    ) -> tuple[Tensor, ...]:
-        """Take what `td_terms` takes."""
+    def forward(ctx: Any, *terms: Any) -> tuple[Tensor, ...]:  # type: ignore[override]
+        """Take what `td_terms_fused` takes."""
+        q, action, target_q, selector_q, allowed, reward, discount, is_huber = terms
         n_rows, n_actions = q.shape
         block = triton.next_power_of_2(n_actions)
         at_once = max(1, min(_NUMBERS_AT_ONCE // block, triton.next_power_of_2(n_rows)))
@@ -172,7 +163,6 @@ class _TDTerms(torch.autograd.Function):
 
 
 def td_terms_fused(
-    *,
     q: Tensor,
     action: Tensor,
     target_q: Tensor,
@@ -180,21 +170,20 @@ def td_terms_fused(
     allowed: Tensor | None,
     reward: Tensor,
     discount: Tensor,
+    *,
     is_huber: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Compute what `agents.dqn.dqn_losses.td_terms` does, of float32."""
     # A kernel reads what lies where it is told to, whatever that is.
-    assert q.shape == target_q.shape == selector_q.shape, (
+    shapes = [
         q.shape,
         target_q.shape,
         selector_q.shape,
-    )
-    assert allowed is None or allowed.shape == q.shape, (allowed.shape, q.shape)
-    assert action.shape == reward.shape == discount.shape == q.shape[:1], (
-        action.shape,
-        reward.shape,
-        discount.shape,
-    )
+        *([] if allowed is None else [allowed.shape]),
+    ]
+    assert len(set(shapes)) == 1, shapes
+    lengths = [q.shape[:1], action.shape, reward.shape, discount.shape]
+    assert len(set(lengths)) == 1, lengths
     return _TDTerms.apply(
         q, action, target_q.detach(), selector_q.detach(), allowed, reward, discount, is_huber
     )

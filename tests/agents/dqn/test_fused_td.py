@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pytest
 import torch
 
 from tests.helpers.triton_device import DEVICE  # isort: skip - before Triton
 
-from agents.dqn.dqn_losses import _td_terms_by_operations
+from agents.dqn import dqn_losses
 from agents.dqn.fused_td import td_terms_fused
+
+
+def by_operations(**terms) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    with mock.patch.object(dqn_losses, "why_no_triton", return_value="not here"):
+        return dqn_losses.td_terms(**terms)
 
 
 def numbers_of(n_rows: int, n_actions: int, *, has_mask: bool) -> dict:
@@ -44,7 +51,7 @@ def test_terms_and_gradients_are_those_of_the_operations(
 ) -> None:
     terms = numbers_of(n_rows, n_actions, has_mask=has_mask)
     results = []
-    for function in (_td_terms_by_operations, td_terms_fused):
+    for function in (by_operations, td_terms_fused):
         q = terms["q"].clone().requires_grad_()
         loss, error, value = function(**terms | {"q": q}, is_huber=is_huber)
         assert not error.requires_grad
@@ -62,7 +69,7 @@ def test_numbers_may_lie_in_any_order() -> None:
     terms["discount"] = torch.full((1,), 0.9, device=DEVICE).expand(6)
     assert not any(x.is_contiguous() for x in terms.values())
     results = []
-    for function in (_td_terms_by_operations, td_terms_fused):
+    for function in (by_operations, td_terms_fused):
         q = terms["q"].detach().requires_grad_()
         loss, error, value = function(**terms | {"q": q}, is_huber=True)
         results.append((loss, error, value, *torch.autograd.grad(loss.sum(), [q])))
