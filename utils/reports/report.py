@@ -123,7 +123,7 @@ def _checkpoint_files(run: Run) -> dict[str, str]:
 def _video_part(run: Run, checkpoints: Mapping[str, str]) -> list[str]:
     """Link the film of the best policy first, then the others by epoch."""
     films = sorted(run.videos_dir.glob("epoch=*.mp4"), key=lambda film: (len(film.name), film.name))
-    best = Path(checkpoints.get("best", "")).with_suffix(".mp4").name if checkpoints else ""
+    best = Path(checkpoints["best"]).with_suffix(".mp4").name if "best" in checkpoints else ""
     films.sort(key=lambda film: film.name != best)
     if not films:
         return []

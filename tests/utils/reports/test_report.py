@@ -98,6 +98,15 @@ def test_a_run_without_epochs_tests_or_videos_has_a_report_too(tmp_path):
     assert not (run.path / "curves.png").exists()
 
 
+def test_a_run_whose_best_policy_is_gone_has_a_report_too(run):
+    run.videos_dir.mkdir()
+    (run.videos_dir / "epoch=02.mp4").touch()
+    (run.checkpoints_dir / "best.ckpt").unlink()
+    text = write(run).read_text()
+    assert "Videos: [epoch=02](videos/epoch%3D02.mp4)" in text
+    assert "(best policy)" not in text
+
+
 def test_a_report_that_cannot_be_written_is_a_storage_error(run):
     run.report_path.mkdir()
     with pytest.raises(StorageError, match=r"report\.md"):
