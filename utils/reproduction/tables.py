@@ -142,7 +142,7 @@ TABLES = {
     "dmc-pictures": Table(
         summary="DreamerV3 with 12M parameters on 20 tasks by pictures, 1,000,000 frames each",
         entries=_entries(_DMC_PICTURES, "dm_control/{}:dreamer_vision", "DreamerV3", "980k frames"),
-        seconds=250_000 * 0.0230,
+        seconds=250_000 * 0.0195,
     ),
     "dmc-tdmpc": Table(
         summary="TD-MPC2 with 5M parameters on 28 tasks by numbers, 1,000,000 frames each",
