@@ -57,7 +57,8 @@ def make_rollout(policy: ActorCritic, *, n_steps: int = 16, n_envs: int = 8) -> 
     buffer.observation.normal_()
     with torch.no_grad():
         for t in range(n_steps):
-            buffer.write_decision(t, *policy.act(buffer.observation[t])[:3])
+            action, logprob, value = policy.act(buffer.observation[t])[:3]
+            buffer.write_decision(t, action.numpy(), logprob, value)
     shape = (n_steps, n_envs)
     buffer.logprob += 0.2 * torch.randn(shape)
     buffer.value += 0.3 * torch.randn(shape)

@@ -172,8 +172,8 @@ class RolloutBuffer:
             return {key: part[t] for key, part in self.observation.items()}
         return self.observation[t]
 
-    def write_observation(self, t: int, observation: Observation) -> None:
-        """Copy what the policy is about to see into row t."""
+    def write_observation(self, t: int, observation: Observation | ObservationArray) -> None:
+        """Copy what the policy is about to see into row t; an array only into one of the host."""
         if isinstance(observation, dict):
             for key, view in self._observation_view.items():
                 _write_row(view, t, observation[key])
@@ -189,9 +189,9 @@ class RolloutBuffer:
         """Copy which actions row t allows, (N, n)."""
         self.mask[t] = mask
 
-    def write_decision(self, t: int, action: Tensor, logprob: Tensor, value: Tensor) -> None:
+    def write_decision(self, t: int, action: np.ndarray, logprob: Tensor, value: Tensor) -> None:
         """Copy the policy's choice into row t."""
-        self._action_view[t] = action.numpy(force=True)
+        self._action_view[t] = action
         self._logprob_view[t] = logprob.numpy(force=True)
         self._value_view[t] = value.numpy(force=True)
 
@@ -296,11 +296,12 @@ def _view(field: Tensor) -> np.ndarray | Tensor:
     return field.numpy() if field.device.type == "cpu" else field
 
 
-def _write_row(view: np.ndarray | Tensor, t: int, row: Tensor) -> None:
+def _write_row(view: np.ndarray | Tensor, t: int, row: Tensor | np.ndarray) -> None:
     if isinstance(view, Tensor):
+        assert isinstance(row, Tensor), type(row)
         view[t].copy_(row)
     else:
-        view[t] = row.numpy(force=True)
+        view[t] = row if isinstance(row, np.ndarray) else row.numpy(force=True)
 
 
 def _columns(field: Any, start: int, stop: int) -> Any:

@@ -188,29 +188,30 @@ class Collector:
             counted = _counted_rows(raw, is_counted)
             self.policy.normalizer.update(rows_of_all(counted, self.team))
         observation = self.policy.normalize(raw)
-        buffer.write_observation(t, observation)
+        is_as_given = observation is raw and self.device.type == "cpu"
+        buffer.write_observation(t, self.stepper.observation_array if is_as_given else observation)
         if self.policy.has_memory:
             buffer.write_state(t, self.stepper.state)
         if self.policy.has_masks:
             buffer.write_mask(t, self.stepper.mask)
         decision = self.stepper.decide(observation, generator=self.generator)
-        buffer.write_decision(t, decision.action, decision.logprob, decision.value)
-        self.stepper.send(decision.action)
+        action = decision.action.numpy(force=True)
+        buffer.write_decision(t, action, decision.logprob, decision.value)
+        self.stepper.send(action)
 
     def _end_step(
         self, buffer: RolloutBuffer, t: int, *, is_counted: np.ndarray | None = None
     ) -> Outcome:
         """Write what the environments answer."""
         outcome = self.stepper.receive(is_counted=is_counted)
-        done = outcome.terminated | outcome.truncated
         reward = outcome.reward
         if self.reward_normalizer is not None:
+            done = outcome.terminated | outcome.truncated
             self.reward_normalizer.update(reward, done, is_counted=is_counted)
             reward = self.reward_normalizer.apply_to(reward)
         buffer.write_outcome(t, reward, outcome.terminated, outcome.truncated)
-        needs_value = outcome.truncated & ~outcome.terminated
-        if needs_value.any():
-            rows = np.flatnonzero(needs_value)
+        if np.count_nonzero(outcome.truncated):  # for a few flags faster than any()
+            rows = np.flatnonzero(outcome.truncated & ~outcome.terminated)
             observation = _take_rows(outcome.infos["final_obs"], rows)
             state = None if outcome.state is None else outcome.state[torch.from_numpy(rows)]
             self._finals.append(_Final(t, rows, observation, state))

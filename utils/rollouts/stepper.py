@@ -157,7 +157,7 @@ class Stepper:
         self.send(action)
         return self.receive(is_counted=is_counted)
 
-    def send(self, action: Tensor) -> None:
+    def send(self, action: Tensor | np.ndarray) -> None:
         """Begin a step; environments with threads of their own play while others are thought of.
 
         Args:
@@ -166,7 +166,7 @@ class Stepper:
         Raises:
             DivergedError: An action is not finite; no environment has seen it.
         """
-        chosen = action.cpu().numpy()
+        chosen = action if isinstance(action, np.ndarray) else action.cpu().numpy()
         if chosen.dtype.kind == "f" and not np.isfinite(chosen).all():
             self._blame_policy(chosen)
         self._sent = self._adapter.to_env(chosen)

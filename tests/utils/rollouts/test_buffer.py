@@ -34,7 +34,7 @@ def fill(buffer: RolloutBuffer, n_steps: int = 3) -> None:
     buffer.begin(n_steps)
     for t in range(n_steps):
         buffer.write_observation(t, number(t).unsqueeze(1).expand(2, 2).float())
-        buffer.write_decision(t, number(t), -number(t) / 2, number(t) / 4)
+        buffer.write_decision(t, number(t).numpy(), -number(t) / 2, number(t) / 4)
         buffer.write_outcome(
             t, number(t).numpy() * 8.0, np.array([t == 1, False]), np.array([False, t == 2])
         )
@@ -105,6 +105,17 @@ def test_a_shorter_rollout_leaves_older_rows_out() -> None:
     assert buffer.samples.action.tolist() == [0, 10]
 
 
+def test_an_observation_is_stored_as_an_array_or_a_tensor_alike() -> None:
+    buffer = build()
+    buffer.begin(2)
+    observation = np.array([[0.5, -1.5], [2.5, 3.5]], np.float32)
+    buffer.write_observation(0, observation)
+    buffer.write_observation(1, torch.from_numpy(observation.copy()))
+    assert buffer.observation[:2].tolist() == [observation.tolist()] * 2
+    observation.fill(99)
+    assert buffer.observation[0, 0].tolist() == [0.5, -1.5]
+
+
 def test_stored_rows_do_not_follow_the_arrays_they_came_from() -> None:
     buffer = build()
     buffer.begin(1)
@@ -112,7 +123,7 @@ def test_stored_rows_do_not_follow_the_arrays_they_came_from() -> None:
     logprob, value = torch.tensor([-1.0, -2.0]), torch.tensor([3.0, 4.0])
     reward, ended = np.array([5.0, 6.0]), np.array([True, False])
     buffer.write_observation(0, observation)
-    buffer.write_decision(0, action, logprob, value)
+    buffer.write_decision(0, action.numpy(), logprob, value)
     buffer.write_outcome(0, reward, ended, ~ended)
     for tensor in (observation, action, logprob, value):
         tensor.fill_(99)
