@@ -210,9 +210,10 @@ class Collector:
             self.reward_normalizer.update(reward, done, is_counted=is_counted)
             reward = self.reward_normalizer.apply_to(reward)
         buffer.write_outcome(t, reward, outcome.terminated, outcome.truncated)
-        if np.count_nonzero(outcome.truncated):  # for a few flags faster than any()
+        final = outcome.infos.get("final_obs")
+        if final is not None and outcome.truncated.any():
             rows = np.flatnonzero(outcome.truncated & ~outcome.terminated)
-            observation = _take_rows(outcome.infos["final_obs"], rows)
+            observation = _take_rows(final, rows)
             state = None if outcome.state is None else outcome.state[torch.from_numpy(rows)]
             self._finals.append(_Final(t, rows, observation, state))
         return outcome

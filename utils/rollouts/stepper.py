@@ -179,13 +179,14 @@ class Stepper:
         observation, reward, terminated, truncated, infos = answer
         self.n_vec_steps += 1
         self.check_finite("reward", reward)
-        if "final_obs" in infos:
+        has_ends = "final_obs" in infos
+        if has_ends:
             # Only a truncated episode's end is valued; other rows may hold anything.
             self.check_finite("final observation", infos["final_obs"], rows=truncated)
         self.take(observation, infos.get(ACTION_MASK))
         over = infos.get("episode_over")
         if over is None:
-            over = terminated | truncated
+            over = terminated | truncated if has_ends else terminated
         raw_reward = infos.get("raw_reward", reward)
         finished = self.tracker.update(
             raw_reward, over, is_counted=is_counted, metrics=infos.get("episode_metrics")

@@ -160,6 +160,7 @@ class InProcessVectorEnv(BaseVectorEnv):
     def _step_envs(self, arrays: StepArrays, rows: Any, actions: np.ndarray) -> bool:
         """Step all environments; say whether any episode ended."""
         rewards, has_sources, has_masks = arrays.rewards, self._has_sources, self._mask_width > 0
+        is_plain = not has_sources and not has_masks
         arrays.terminated.fill(False)
         arrays.truncated.fill(False)
         self._episode_metrics.clear()
@@ -169,6 +170,8 @@ class InProcessVectorEnv(BaseVectorEnv):
         try:
             for i, (step, action) in enumerate(zip(self._step_functions, actions, strict=True)):
                 rows[i], rewards[i], terminated, truncated, info = step(action)
+                if is_plain and not terminated and not truncated:
+                    continue
                 if has_sources:
                     self._read_sources(i, arrays, is_done=terminated or truncated)
                 if terminated or truncated:
