@@ -213,6 +213,7 @@ def _style(axes: Axes, title: str, *, title_pad: float = 6.0) -> None:
     for side in ("left", "bottom"):
         axes.spines[side].set_color("#c4c8ce")
     axes.tick_params(labelsize=7.5, colors="#444444", length=2.5)
+    axes.yaxis.get_offset_text().set_size(7.5)  # the power of ten of small numbers
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.margins(x=0.02)
