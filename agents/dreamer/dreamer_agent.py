@@ -33,7 +33,7 @@ from utils.config import DreamerConfig
 from utils.distributions import Parameters, sample_rows
 from utils.errors import ConfigError
 from utils.normalization.percentile_scale import PercentileScale
-from utils.optimization import set_gradients
+from utils.optimization import mark_stacked, set_gradients
 from utils.optimization.averaging import move_towards_
 from utils.policies.world_model_policy import WorldModelPolicy
 from utils.rollouts.world_model_exploration import WorldModelExplorer
@@ -115,6 +115,9 @@ class DreamerAgent(SequenceAgent):
         if config.slow_critic != "none":
             self.slow_critic = copy.deepcopy(policy.critic).requires_grad_(False)
             self.networks["slow_critic"] = self.slow_critic
+        if policy.code.is_continuous:  # means and deviations: a layer each for the clipping
+            for parameter in policy.actor.output.parameters():
+                mark_stacked(parameter, 2)
         self.optimizers["all"] = self.build_grouped_optimizer(
             {
                 "world_model": (policy.world_model, None),

@@ -11,6 +11,30 @@ from torch import Tensor
 from typing_extensions import override
 
 
+def mark_stacked(parameter: Tensor, n_layers: int) -> None:
+    """Say that a parameter is that of n layers, one above the other: each is clipped by itself.
+
+    Args:
+        parameter: (n * rows, ...)
+        n_layers: How many (n).
+    """
+    assert len(parameter) % n_layers == 0, (parameter.shape, n_layers)
+    parameter.n_stacked_layers = n_layers  # type: ignore[attr-defined]
+
+
+def _by_layers(parameters: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    """Return gradients and parameters of each layer of some parameters; views."""
+    gradients: list[Tensor] = []
+    layers: list[Tensor] = []
+    for parameter in parameters:
+        n_layers = getattr(parameter, "n_stacked_layers", None)
+        gradient = parameter.grad
+        assert gradient is not None
+        gradients += [gradient] if n_layers is None else gradient.chunk(n_layers)
+        layers += [parameter] if n_layers is None else parameter.chunk(n_layers)
+    return gradients, layers
+
+
 def clip_adaptively_(
     gradients: list[Tensor], parameters: list[Tensor], *, ratio: float, floor: float = 1e-3
 ) -> None:
@@ -101,7 +125,8 @@ class LaProp(torch.optim.Optimizer):
         momenta = [state["momentum"] for state in states]
         momentum_decay, square_decay = group["betas"]
         if group["agc"] is not None:
-            clip_adaptively_(gradients, parameters, ratio=group["agc"], floor=group["agc_floor"])
+            of_layers, layers = _by_layers(parameters)
+            clip_adaptively_(of_layers, layers, ratio=group["agc"], floor=group["agc_floor"])
         torch._foreach_mul_(squares, square_decay)
         torch._foreach_addcmul_(squares, gradients, gradients, 1.0 - square_decay)
         steps = [state["step"] for state in states]

@@ -113,6 +113,19 @@ def test_the_actor_learns_from_returns_alone(settings) -> None:
     assert learn_once(agent)["train/grad/actor"] > 1e-8
 
 
+def test_a_large_gradient_of_the_means_does_not_shrink_that_of_the_deviations() -> None:
+    agent = filled(**PENDULUM)
+    weight, optimizer = agent.policy.actor.output.weight, agent.optimizers["all"]
+    assert len(weight) == 2, weight.shape  # the mean's row, then the deviation's
+    small = 1e-2 * weight[1].norm().item() / weight.shape[1] ** 0.5
+    weight.grad = torch.full_like(weight, small)
+    weight.grad[0] = 1e6 * small
+    optimizer.step()
+    square = optimizer.state[weight]["square"]
+    torch.testing.assert_close(square[1], torch.full_like(square[1], 1e-3 * small**2))
+    assert square[0].max() < 1e-3 * (1e3 * small) ** 2  # that of the means was clipped
+
+
 def test_the_entropy_counts_once() -> None:
     agent = filled(ent_coef=0.5)
     _, observed = observed_batch(agent)

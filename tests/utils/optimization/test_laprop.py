@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from utils.optimization.laprop import LaProp, clip_adaptively_
+from utils.optimization.laprop import LaProp, clip_adaptively_, mark_stacked
 
 
 def parameter(*values: float) -> nn.Parameter:
@@ -29,6 +29,23 @@ def test_a_gradient_of_zeros_stays() -> None:
     gradients = [torch.zeros(3)]
     clip_adaptively_(gradients, [torch.zeros(3)], ratio=0.3)
     assert (gradients[0] == 0).all()
+
+
+def test_layers_in_one_parameter_are_clipped_each_by_itself() -> None:
+    torch.manual_seed(0)
+    rows = torch.randn(4, 3)
+    gradients = [torch.randn(4, 3) * torch.tensor([[9.0], [9.0], [0.1], [0.1]]) for _ in range(3)]
+    apart = [nn.Parameter(rows[:2].clone()), nn.Parameter(rows[2:].clone())]
+    stacked, joined = nn.Parameter(rows.clone()), nn.Parameter(rows.clone())
+    mark_stacked(stacked, 2)
+    optimizers = [LaProp(ps, lr=0.1, agc=0.3) for ps in (apart, [stacked], [joined])]
+    for g in gradients:
+        apart[0].grad, apart[1].grad = g[:2].clone(), g[2:].clone()
+        stacked.grad, joined.grad = g.clone(), g.clone()
+        for optimizer in optimizers:
+            optimizer.step()
+    assert torch.equal(stacked, torch.cat(apart))  # type: ignore[arg-type]
+    assert (stacked - joined).abs()[2:].max() > 1e-3  # small gradients beside large ones
 
 
 def test_two_steps_by_hand() -> None:
