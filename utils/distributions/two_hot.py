@@ -26,11 +26,21 @@ def exponential_bins(n: int, *, limit: float) -> Tensor:
     return torch.cat([half, -half[:-1].flip(0)])
 
 
+ROUNDING = 4e-6
+"""Share of two opposite probabilities below which their difference is rounding.
+
+Products of float32 sum up the columns of a layer in different orders, so that bins which nobody has
+told apart get logits that differ in their last bits. Early on the farthest ones, worth 5e8, would
+make noise of that which is larger than rewards.
+"""
+
+
 def two_hot_mean(logits: Tensor, bins: Tensor) -> Tensor:
     """Return the mean of the distribution, (...) float32.
 
-    The two halves are added bin by bin before they are summed up: the mean of a symmetric
-    distribution is 0 exactly, whatever the size of its bins.
+    Each bin is taken together with the one that lies opposite, and only the difference of both
+    counts, where it is more than rounding: the mean of a symmetric distribution is 0 exactly,
+    whatever the size of its bins.
 
     Args:
         logits: (..., n)
@@ -38,9 +48,10 @@ def two_hot_mean(logits: Tensor, bins: Tensor) -> Tensor:
     """
     probability = logits.float().softmax(dim=-1)
     middle = len(bins) // 2
-    weighted = probability * bins
-    pairs = weighted[..., :middle] + weighted[..., middle + 1 :].flip(-1)
-    return pairs.sum(dim=-1) + weighted[..., middle]
+    low, high = probability[..., :middle].flip(-1), probability[..., middle + 1 :]
+    difference = high - low
+    is_rounding = difference.abs() <= ROUNDING * (high + low)
+    return (difference.masked_fill(is_rounding, 0.0) * bins[middle + 1 :]).sum(dim=-1)
 
 
 def two_hot_loss(logits: Tensor, target: Tensor, bins: Tensor) -> Tensor:

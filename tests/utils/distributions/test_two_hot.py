@@ -4,6 +4,8 @@ import pytest
 import torch
 
 from utils.distributions.two_hot import exponential_bins, two_hot_loss, two_hot_mean
+from utils.optimization.laprop import LaProp
+from utils.world_models.heads import TwoHotHead
 
 # symexp of -2, -1, 0, 1, 2: e - 1 = 1.7182818, e^2 - 1 = 6.3890561
 FIVE_BINS = torch.tensor([-6.3890561, -1.7182818, 0.0, 1.7182818, 6.3890561])
@@ -77,6 +79,32 @@ def test_symmetric_distributions_mean_zero_exactly() -> None:
     logits = torch.cat([half, torch.randn(64, 1), half.flip(-1)], dim=-1)
     assert (two_hot_mean(logits, published_bins()) == 0).all()
     assert (two_hot_mean(torch.zeros(3, 255), published_bins()) == 0).all()
+
+
+def test_what_tells_opposite_bins_apart_by_rounding_alone_is_no_number() -> None:
+    # Of 255 equal bins the last ones, worth 485,165,194 each: a logit that is higher by 1e-6 would
+    # be worth 485165194 / 255 * 1e-6 = 1.9; one that is higher by 1e-4 is worth 190.
+    logits, bins = torch.zeros(3, 255), published_bins()
+    logits[0, -1] = logits[2, 3] = 1e-6
+    logits[1, -1] = 1e-4
+    said = two_hot_mean(logits, bins)
+    torch.testing.assert_close(said, torch.tensor([0.0, 190.26, 0.0]), rtol=1e-3, atol=0.0)
+
+
+def test_early_predictions_are_not_full_of_rounding() -> None:
+    torch.manual_seed(0)
+    head = TwoHotHead(128, width=128, n_layers=1, norm="rms", activation="silu")
+    optimizer = LaProp(head.parameters(), lr=2e-4)
+    direction = torch.randn(128) / 11
+    for _ in range(200):
+        features = torch.randn(256, 128)
+        optimizer.zero_grad()
+        head.loss(head(features), 0.3 + 0.2 * torch.tanh(features @ direction)).mean().backward()
+        optimizer.step()
+    features = torch.randn(1024, 128)
+    with torch.no_grad():
+        error = head.mean(head(features)) - 0.3 - 0.2 * torch.tanh(features @ direction)
+    assert error.abs().max() < 0.8  # 4 where rounding counted
 
 
 def test_no_gradient_reaches_the_target() -> None:

@@ -241,12 +241,13 @@ def two_hot_mean_kernel(
     ROWS,
     N: tl.constexpr,
     R: tl.constexpr,
+    ROUNDING: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     """Write the mean of distributions over bins; R rows for each program.
 
     Each bin is taken together with the one that lies opposite, and only the difference of both
-    counts: the mean of a symmetric distribution is 0 exactly.
+    counts, where it is more than rounding: the mean of a symmetric distribution is 0 exactly.
 
     Args:
         logits: (ROWS, N)
@@ -255,6 +256,7 @@ def two_hot_mean_kernel(
         ROWS: Number of rows.
         N: Number of bins, odd.
         R: A power of two.
+        ROUNDING: Share of two opposite probabilities up to which their difference is rounding.
         BLOCK: A power of two, N // 2 + 1 at least.
     """
     rows = tl.program_id(0).to(tl.int64) * R + tl.arange(0, R)
@@ -268,4 +270,5 @@ def two_hot_mean_kernel(
     x, y = tl.exp(x - most), tl.exp(y - most)
     bin_ = tl.load(bins + b, mask=b < N // 2, other=0.0)[None, :]
     total = tl.sum(x + y, 1)
-    tl.store(out + rows, tl.sum((x - y) * bin_, 1) / total, mask=rows < ROWS)
+    difference = tl.where(tl.abs(x - y) <= ROUNDING * (x + y), 0.0, x - y)
+    tl.store(out + rows, tl.sum(difference * bin_, 1) / total, mask=rows < ROWS)

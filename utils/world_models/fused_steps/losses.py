@@ -8,6 +8,7 @@ import torch
 import triton
 from torch import Tensor
 
+from utils.distributions.two_hot import ROUNDING
 from utils.world_models.fused_steps.arithmetic import warps_of
 from utils.world_models.fused_steps.loss_kernels import (
     divergence_back_kernel,
@@ -131,7 +132,9 @@ def two_hot_mean(logits: Tensor, bins: Tensor) -> Tensor:
     """
     out = logits.new_empty(logits.shape[:-1], dtype=torch.float32)
     grid, sizes = _rows_of_bins(out, len(bins), len(bins) // 2 + 1)
-    two_hot_mean_kernel[grid](logits.detach().contiguous(), bins, out, out.numel(), **sizes)
+    two_hot_mean_kernel[grid](
+        logits.detach().contiguous(), bins, out, out.numel(), ROUNDING=ROUNDING, **sizes
+    )
     return out
 
 

@@ -109,6 +109,15 @@ def test_the_mean_of_a_symmetric_distribution_is_zero_exactly() -> None:
     assert losses.two_hot_mean(logits, bins).tolist() == [0.0] * 4
 
 
+def test_opposite_bins_that_differ_by_rounding_alone_mean_nothing() -> None:
+    # The last of 255 bins is worth 485,165,194; see tests/utils/distributions/test_two_hot.py.
+    bins, logits = exponential_bins(255, limit=20.0).to(DEVICE), torch.zeros(3, 255, device=DEVICE)
+    logits[0, -1] = logits[2, 3] = 1e-6
+    logits[1, -1] = 1e-4
+    said = losses.two_hot_mean(logits, bins)
+    torch.testing.assert_close(said.cpu(), torch.tensor([0.0, 190.26, 0.0]), rtol=1e-3, atol=0.0)
+
+
 def test_no_number_stays_no_number() -> None:
     bins = exponential_bins(7, limit=3.0).to(DEVICE)
     logits = torch.zeros(2, 7, device=DEVICE)
