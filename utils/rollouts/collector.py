@@ -211,8 +211,11 @@ class Collector:
             reward = self.reward_normalizer.apply_to(reward)
         buffer.write_outcome(t, reward, outcome.terminated, outcome.truncated)
         final = outcome.infos.get("final_obs")
-        if final is not None and outcome.truncated.any():
-            rows = np.flatnonzero(outcome.truncated & ~outcome.terminated)
+        if final is None:
+            return outcome
+        needs_value = outcome.truncated & ~outcome.terminated
+        if needs_value.any():
+            rows = np.flatnonzero(needs_value)
             observation = _take_rows(final, rows)
             state = None if outcome.state is None else outcome.state[torch.from_numpy(rows)]
             self._finals.append(_Final(t, rows, observation, state))
