@@ -195,19 +195,22 @@ class RolloutBuffer:
         self._logprob_view[t] = logprob.numpy(force=True)
         self._value_view[t] = value.numpy(force=True)
 
-    def write_outcome(
-        self, t: int, reward: np.ndarray, terminated: np.ndarray, truncated: np.ndarray
-    ) -> None:
-        """Copy the environments' answer into row t; `reward` is what the learner is paid."""
+    def write_reward(self, t: int, reward: np.ndarray) -> None:
+        """Copy what the learner is paid into row t."""
         self._reward_view[t] = reward
+
+    def write_ends(self, t: int, terminated: np.ndarray, truncated: np.ndarray) -> None:
+        """Copy whose episodes ended into row t; nobody's did in a row that is not written."""
         self._terminated_view[t] = terminated
         self._truncated_view[t] = truncated
 
     def begin(self, n_steps: int) -> None:
-        """Start a rollout of `n_steps` <= capacity rows; everything in it is valid until said."""
+        """Start a rollout of `n_steps` <= capacity rows: all valid, without an end, until said."""
         assert 0 < n_steps <= self.capacity, (n_steps, self.capacity)
         self.n_steps = n_steps
         self.is_valid.fill_(True)
+        self.terminated.fill_(False)
+        self.truncated.fill_(False)
         self._flat = None
 
     def shorten(self, n_steps: int) -> None:

@@ -182,22 +182,23 @@ class Collector:
     def _begin_step(
         self, buffer: RolloutBuffer, t: int, *, is_counted: np.ndarray | None = None
     ) -> None:
-        """Write what the policy sees and does, and let the environments begin."""
+        """Let the policy act and the environments begin; write what it saw and did."""
         raw = self.stepper.observation
         if self.policy.normalizer.learns:
             counted = _counted_rows(raw, is_counted)
             self.policy.normalizer.update(rows_of_all(counted, self.team))
         observation = self.policy.normalize(raw)
+        decision = self.stepper.decide(observation, generator=self.generator)
+        action = decision.action.numpy(force=True)
+        self.stepper.send(action)
+        # From here on environments of other processes and threads play.
         is_as_given = observation is raw and self.device.type == "cpu"
         buffer.write_observation(t, self.stepper.observation_array if is_as_given else observation)
         if self.policy.has_memory:
             buffer.write_state(t, self.stepper.state)
         if self.policy.has_masks:
             buffer.write_mask(t, self.stepper.mask)
-        decision = self.stepper.decide(observation, generator=self.generator)
-        action = decision.action.numpy(force=True)
         buffer.write_decision(t, action, decision.logprob, decision.value)
-        self.stepper.send(action)
 
     def _end_step(
         self, buffer: RolloutBuffer, t: int, *, is_counted: np.ndarray | None = None
@@ -209,10 +210,11 @@ class Collector:
             done = outcome.terminated | outcome.truncated
             self.reward_normalizer.update(reward, done, is_counted=is_counted)
             reward = self.reward_normalizer.apply_to(reward)
-        buffer.write_outcome(t, reward, outcome.terminated, outcome.truncated)
+        buffer.write_reward(t, reward)
         final = outcome.infos.get("final_obs")
         if final is None:
             return outcome
+        buffer.write_ends(t, outcome.terminated, outcome.truncated)
         needs_value = outcome.truncated & ~outcome.terminated
         if needs_value.any():
             rows = np.flatnonzero(needs_value)

@@ -25,17 +25,17 @@ class ActionAdapter:
             ConfigError: The space is of a kind that policies cannot act in.
         """
         self.space = space
-        self._offset: np.ndarray | int = 0
+        self._offset: np.ndarray | int | None = None
         self._low: np.ndarray | None = None
         self._high: np.ndarray | None = None
         match space:
             case gym.spaces.Discrete():
-                self._offset = int(space.start)
+                self._offset = int(space.start) or None
                 self._dtype = np.dtype(space.dtype)
             case gym.spaces.MultiDiscrete():
                 if space.nvec.ndim != 1:
                     raise ConfigError(f"action space {space}: only one-dimensional MultiDiscrete")
-                self._offset = space.start if space.start.any() else 0
+                self._offset = space.start if space.start.any() else None
                 self._dtype = np.dtype(space.dtype)
             case gym.spaces.MultiBinary():
                 self._dtype = np.dtype(space.dtype)
@@ -62,6 +62,6 @@ class ActionAdapter:
         """
         if self._low is not None or self._high is not None:
             action = np.clip(action, self._low, self._high)
-        elif isinstance(self._offset, np.ndarray) or self._offset != 0:
+        elif self._offset is not None:
             action = action + self._offset
-        return action.astype(self._dtype, copy=False)
+        return action if action.dtype == self._dtype else action.astype(self._dtype)

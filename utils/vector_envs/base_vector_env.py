@@ -18,6 +18,8 @@ from utils.vector_envs.action_mask import ACTION_MASK, FINAL_ACTION_MASK, mask_w
 from utils.vector_envs.step_arrays import StepArrays
 
 _DEFAULT_RENDER_FPS = 30
+_TAKE_INTS = ("gymnasium.", "minigrid.")
+"""Packages whose environments and wrappers do the same with a Python int as with NumPy's."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,6 +66,19 @@ def find_memories(env: gym.Env) -> list[gym.Wrapper]:
             found.append(env)
         env = env.env
     return found
+
+
+def takes_ints(env: gym.Env) -> bool:
+    """Say whether choices may be Python ints, which some environments check faster.
+
+    Of others than these packages', one may count on the methods of a NumPy integer.
+    """
+    layers = [env]
+    while isinstance(layers[-1], gym.Wrapper):
+        layers.append(layers[-1].env)
+    return isinstance(env.action_space, gym.spaces.Discrete) and all(
+        type(layer).__module__.startswith(_TAKE_INTS) for layer in layers
+    )
 
 
 def _innermost(env: gym.Env, attribute: str) -> gym.Env | None:
@@ -260,9 +275,12 @@ class BaseVectorEnv(VectorEnv):
         self.action_space.seed(seed)
         self.single_action_space.seed(seed)
 
-    def _copy_actions(self, actions: Any) -> np.ndarray:
-        """Assert the shape and kind of a batch of actions; return them as an array of our own."""
-        actions = np.array(actions)
+    def _check_actions(self, actions: Any) -> np.ndarray:
+        """Assert the shape and kind of a batch of actions; return them in the space's dtype.
+
+        An array that is right already is returned as it is.
+        """
+        actions = np.asarray(actions)
         assert actions.shape == self._action_shape, (actions.shape, self._action_shape)
         if actions.dtype != self._action_dtype:
             assert np.can_cast(actions.dtype, self._action_dtype, "same_kind"), (

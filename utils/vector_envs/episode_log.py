@@ -17,28 +17,32 @@ class EpisodeLog:
 
     Each environment has its own moment: a reset before which the seed or the state of its
     generator is known. Later resets are noted by the number of actions before them. Rows that no
-    environment needs are dropped when the log has doubled, so there are at most twice as many as
+    environment needs are dropped when the log is full, so there are at most twice as many as
     were needed at the last time, and an append costs the same on average however long it is.
     """
 
     def __init__(self, n_envs: int) -> None:
         """Start empty; `begin` comes before the first `append`."""
-        self._rows: list[np.ndarray] = []
+        self._table: np.ndarray | None = None
+        self._n_rows = 0
         self._first_rows = [0] * n_envs
         self._starts: list[dict[str, Any]] = [{} for _ in range(n_envs)]
         self._resets: list[list[int]] = [[] for _ in range(n_envs)]
         self._is_whole = [True] * n_envs
-        self._plan_trim()
 
     def __len__(self) -> int:
         """Return the number of vector steps that are held."""
-        return len(self._rows)
+        return self._n_rows
 
-    def append(self, actions: np.ndarray) -> None:
-        """Keep one vector step's actions (N, ...); nobody changes them afterwards."""
-        self._rows.append(actions)
-        if len(self._rows) >= self._trim_at:
-            self._trim()
+    def append(self, actions: np.ndarray) -> np.ndarray:
+        """Keep one vector step's actions (N, ...); return the copy that was kept, a view."""
+        table, t = self._table, self._n_rows
+        if table is None or t == len(table):
+            table = self._make_room(actions)
+            t = self._n_rows
+        table[t] = actions
+        self._n_rows = t + 1
+        return table[t]
 
     def begin(self, i: int, start: dict[str, Any]) -> None:
         """Note that environment `i` is about to be reset from a known state.
@@ -48,25 +52,25 @@ class EpisodeLog:
             start: `seed` (int or None), `generator` (state of its bit generator or None) and
                 `options` of the reset.
         """
-        self._first_rows[i] = len(self._rows)
+        self._first_rows[i] = self._n_rows
         self._starts[i] = start
         self._resets[i] = []
         self._is_whole[i] = True
 
     def is_start_due(self, i: int) -> bool:
         """Say whether the next reset of environment `i` should be noted by `begin`."""
-        n_steps = len(self._rows) - self._first_rows[i]
+        n_steps = self._n_rows - self._first_rows[i]
         return n_steps >= _FEWEST_STEPS_BETWEEN_STARTS or not self._is_whole[i]
 
     def note_reset(self, i: int) -> None:
         """Note a reset of environment `i` without seed, options or a state read before it."""
-        self._resets[i].append(len(self._rows) - self._first_rows[i])
+        self._resets[i].append(self._n_rows - self._first_rows[i])
 
     def export(self, i: int) -> dict[str, Any]:
         """Return environment `i`'s log as plain containers and one array of actions (T, ...)."""
         return {
             "start": dict(self._starts[i]),
-            "actions": np.array([row[i] for row in self._rows[self._first_rows[i] :]]),
+            "actions": self._export_actions(i),
             "resets": list(self._resets[i]),
             "is_whole": self._is_whole[i],
         }
@@ -88,23 +92,32 @@ class EpisodeLog:
             self._starts[i] = dict(log["start"])
             self._resets[i] = list(log["resets"])
             self._is_whole[i] = log["is_whole"]
-        self._rows = list(table)
-        self._plan_trim()
+        self._table, self._n_rows = table, longest
 
-    def _trim(self) -> None:
-        """Drop the rows before the oldest that is needed; of a full log, at least half."""
-        if len(self._rows) >= _MOST_ROWS:
-            self._forget_before(len(self._rows) - _MOST_ROWS // 2)
+    def _export_actions(self, i: int) -> np.ndarray:
+        if self._table is None:
+            return np.empty(0)
+        return self._table[self._first_rows[i] : self._n_rows, i].copy()
+
+    def _make_room(self, actions: np.ndarray) -> np.ndarray:
+        """Drop the rows before the oldest that is needed, of a full log at least half, and double.
+
+        Args:
+            actions: (N, ...) of the shape and dtype of a row.
+        """
+        if self._n_rows >= _MOST_ROWS:
+            self._forget_before(self._n_rows - _MOST_ROWS // 2)
         n_unneeded = min(self._first_rows)
-        del self._rows[:n_unneeded]
         self._first_rows = [first - n_unneeded for first in self._first_rows]
-        self._plan_trim()
+        n_kept = self._n_rows - n_unneeded
+        n_rows = min(max(2 * n_kept, _FEWEST_STEPS_BETWEEN_STARTS), _MOST_ROWS)
+        table = np.empty((n_rows, *actions.shape), actions.dtype)
+        if self._table is not None:
+            table[:n_kept] = self._table[n_unneeded : self._n_rows]
+        self._table, self._n_rows = table, n_kept
+        return table
 
     def _forget_before(self, oldest: int) -> None:
         for i, first in enumerate(self._first_rows):
             if first < oldest:
                 self._first_rows[i], self._is_whole[i] = oldest, False
-
-    def _plan_trim(self) -> None:
-        doubled = max(2 * len(self._rows), _FEWEST_STEPS_BETWEEN_STARTS)
-        self._trim_at = min(doubled, _MOST_ROWS)

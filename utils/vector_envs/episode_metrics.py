@@ -22,10 +22,6 @@ class EpisodeMetrics:
         self._n_envs = n_envs
         self._told: dict[int, dict[str, float]] = {}
 
-    def clear(self) -> None:
-        """Forget the last step."""
-        self._told.clear()
-
     def take(self, i: int, info: Mapping[str, Any]) -> None:
         """Take what environment `i` tells in the info of an episode's last step, if anything."""
         metrics = info.get(EPISODE_METRICS) or {}
@@ -35,14 +31,15 @@ class EpisodeMetrics:
         if told:
             self._told[i] = told
 
-    def columns(self) -> dict[str, np.ndarray]:
-        """Return (N,) float64 by name, NaN where an environment told nothing; fresh arrays."""
+    def take_columns(self) -> dict[str, np.ndarray]:
+        """Return (N,) float64 by name, NaN where an environment told nothing; forget them."""
         columns: dict[str, np.ndarray] = {}
         for i, metrics in self._told.items():
             for name, value in metrics.items():
                 if name not in columns:
                     columns[name] = np.full(self._n_envs, np.nan)
                 columns[name][i] = value
+        self._told.clear()
         return columns
 
 

@@ -18,6 +18,7 @@ from utils.vector_envs.base_vector_env import (
     find_reward_source,
     find_termination_source,
     read_facts,
+    takes_ints,
 )
 from utils.vector_envs.episode_log import EpisodeLog
 from utils.vector_envs.episode_metrics import EPISODE_METRICS, EpisodeMetrics
@@ -91,6 +92,7 @@ class InProcessVectorEnv(BaseVectorEnv):
             has_masks=has_masks,
         )
         self._step_functions = [env.step for env in self.envs]
+        self._gives_ints = takes_ints(first)
         self._cores = [env.unwrapped for env in self.envs]
         self._reward_sources = [find_reward_source(env) for env in self.envs]
         self._memories = [find_memories(env) for env in self.envs]
@@ -142,12 +144,11 @@ class InProcessVectorEnv(BaseVectorEnv):
     def step(
         self, actions: np.ndarray
     ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        actions = self._copy_actions(actions)
-        self._log.append(actions)
+        actions = self._log.append(self._check_actions(actions))
         arrays, rows = self._next_arrays()
         has_done = self._step_envs(arrays, rows, actions)
         infos = self._build_infos(arrays, has_done=has_done)
-        if has_done and (metrics := self._episode_metrics.columns()):
+        if has_done and (metrics := self._episode_metrics.take_columns()):
             infos[EPISODE_METRICS] = metrics
         return (
             self._assemble(arrays.observations),
@@ -163,12 +164,12 @@ class InProcessVectorEnv(BaseVectorEnv):
         is_plain = not has_sources and not has_masks
         arrays.terminated.fill(False)
         arrays.truncated.fill(False)
-        self._episode_metrics.clear()
         self._n_steps += 1
         has_done = False
         i = 0
         try:
-            for i, (step, action) in enumerate(zip(self._step_functions, actions, strict=True)):
+            given = actions.tolist() if self._gives_ints else actions
+            for i, (step, action) in enumerate(zip(self._step_functions, given, strict=True)):
                 rows[i], rewards[i], terminated, truncated, info = step(action)
                 if is_plain and not terminated and not truncated:
                     continue
@@ -374,7 +375,8 @@ class InProcessVectorEnv(BaseVectorEnv):
         self._begin_episode(i, rows, log["start"])
         resets = set(log["resets"])
         reward = saved["reward"]
-        for count, action in enumerate(log["actions"], start=1):
+        given = log["actions"].tolist() if self._gives_ints else log["actions"]
+        for count, action in enumerate(given, start=1):
             try:
                 rows[i], reward, terminated, truncated, info = self._step_functions[i](action)
             except Exception as error:

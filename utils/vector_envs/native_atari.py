@@ -181,7 +181,7 @@ class NativeAtariVectorEnv(BaseVectorEnv):
         Raises:
             EnvironmentFailedError: The games have been closed.
         """
-        actions = self._copy_actions(actions)
+        actions = self._check_actions(actions).copy()
         if not self._parts:
             n_actions = self.single_action_space.n
             assert ((actions >= 0) & (actions < n_actions)).all(), (actions, n_actions)

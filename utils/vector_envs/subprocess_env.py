@@ -139,10 +139,31 @@ class SubprocessVectorEnv(BaseVectorEnv):
     def step(
         self, actions: np.ndarray
     ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        self._actions[...] = self._copy_actions(actions)
-        arrays = self._next_arrays()
+        self.send(actions)
+        return self.recv()
+
+    def send(self, actions: np.ndarray) -> None:
+        """Begin a step in all workers; `recv` ends it.
+
+        Args:
+            actions: (N, ...) values of the action space. The caller may write to them afterwards.
+
+        Raises:
+            EnvironmentFailedError: A worker process died or hangs, or all have been closed.
+        """
         self._refuse_if_closed()
-        answers = self._pool.exchange(STEP + bytes([self._turn]))
+        self._actions[...] = self._check_actions(actions)
+        self._pool.send(STEP + bytes([self._turn ^ 1]))
+
+    def recv(self) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Wait for the step that `send` began; return what `step` returns.
+
+        Raises:
+            EnvironmentFailedError: An environment raised, or a worker process died or hangs.
+        """
+        self._refuse_if_closed()
+        answers = self._pool.receive()
+        arrays = self._next_arrays()
         has_done = any(answer[:1] == SOME_DONE for answer in answers)
         infos = self._build_infos(arrays, has_done=has_done)
         if has_done and (metrics := self._read_metrics(answers)):

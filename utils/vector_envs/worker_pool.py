@@ -164,15 +164,22 @@ class WorkerPool:
             self._send(worker, CALL + pickle.dumps((name, own)))
         return self._collect_values(self._timeout + n_replayed * _REPLAY_SECONDS_PER_STEP)
 
-    def exchange(self, message: bytes) -> list[bytes]:
-        """Send one message to all workers and return their answers.
+    def send(self, message: bytes) -> None:
+        """Send one message to all workers; `receive` waits for their answers.
 
         Raises:
-            EnvironmentFailedError: A worker raised, died or did not answer in time.
+            EnvironmentFailedError: A worker died, or is still busy and does not end in time.
         """
         self._drop_answers()
         for worker in self._workers:
             self._send(worker, message)
+
+    def receive(self) -> list[bytes]:
+        """Return every worker's answer to what `send` sent.
+
+        Raises:
+            EnvironmentFailedError: A worker raised, died or did not answer in time.
+        """
         deadline = time.monotonic() + self._timeout
         return [self._receive(worker, deadline) for worker in self._workers]
 

@@ -149,7 +149,8 @@ def test_columns_share_the_memory_of_the_buffer(policy):
     buffer.begin(2)
     half = buffer.columns(1, 3)
     half.write_observation(1, torch.full((2, 4), 7.0))
-    half.write_outcome(1, np.array([1.0, 2.0]), np.array([True, False]), np.array([False, True]))
+    half.write_reward(1, np.array([1.0, 2.0]))
+    half.write_ends(1, np.array([True, False]), np.array([False, True]))
     half.next_value[0] = torch.tensor([3.0, 4.0])
     assert buffer.observation[1, :, 0].tolist() == [0.0, 7.0, 7.0, 0.0]
     assert buffer.reward[1].tolist() == [0.0, 1.0, 2.0, 0.0]

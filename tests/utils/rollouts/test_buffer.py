@@ -35,9 +35,9 @@ def fill(buffer: RolloutBuffer, n_steps: int = 3) -> None:
     for t in range(n_steps):
         buffer.write_observation(t, number(t).unsqueeze(1).expand(2, 2).float())
         buffer.write_decision(t, number(t).numpy(), -number(t) / 2, number(t) / 4)
-        buffer.write_outcome(
-            t, number(t).numpy() * 8.0, np.array([t == 1, False]), np.array([False, t == 2])
-        )
+        buffer.write_reward(t, number(t).numpy() * 8.0)
+        if t > 0:
+            buffer.write_ends(t, np.array([t == 1, False]), np.array([False, t == 2]))
 
 
 def finish(buffer: RolloutBuffer) -> None:
@@ -67,6 +67,14 @@ def test_outcomes_are_kept_apart() -> None:
     assert buffer.terminated.tolist() == [[False, False], [True, False], [False, False]]
     assert buffer.truncated.tolist() == [[False, False], [False, False], [False, True]]
     assert buffer.done.tolist() == [[False, False], [True, False], [False, True]]
+
+
+def test_a_row_whose_ends_are_not_written_has_none_whatever_the_last_rollout_had() -> None:
+    buffer = build()
+    fill(buffer)
+    assert buffer.done.any()
+    buffer.begin(3)
+    assert not buffer.done.any()
 
 
 def test_gather_picks_by_index_and_may_repeat() -> None:
@@ -124,7 +132,8 @@ def test_stored_rows_do_not_follow_the_arrays_they_came_from() -> None:
     reward, ended = np.array([5.0, 6.0]), np.array([True, False])
     buffer.write_observation(0, observation)
     buffer.write_decision(0, action.numpy(), logprob, value)
-    buffer.write_outcome(0, reward, ended, ~ended)
+    buffer.write_reward(0, reward)
+    buffer.write_ends(0, ended, ~ended)
     for tensor in (observation, action, logprob, value):
         tensor.fill_(99)
     reward.fill(99)

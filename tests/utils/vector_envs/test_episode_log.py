@@ -49,6 +49,27 @@ def test_what_was_done_since_each_start_is_kept(n_steps: int) -> None:
     assert export(log, 3) == expected
 
 
+def test_the_log_keeps_a_copy_and_returns_it() -> None:
+    log = EpisodeLog(1)
+    log.begin(0, {})
+    actions = np.array([3])
+    kept = log.append(actions)
+    actions[0] = 9
+    assert kept.tolist() == [3]
+    assert log.export(0)["actions"].tolist() == [3]
+
+
+def test_an_exported_log_does_not_follow_the_log() -> None:
+    log = EpisodeLog(1)
+    log.begin(0, {})
+    log.append(np.array([3]))
+    exported = log.export(0)["actions"]
+    for _ in range(600):  # the rows move
+        log.begin(0, {})
+        log.append(np.array([4]))
+    assert exported.tolist() == [3]
+
+
 def test_rows_that_no_open_episode_needs_are_dropped() -> None:
     _, sizes = play(EpisodeLog(2), (10, 37), 5000)
     # The longest stretch is the first multiple of 37 from 256 on, 259 steps, and twice as many

@@ -12,6 +12,7 @@ from tests.helpers import envs
 from tests.helpers.in_process_envs import make, make_registered, zeros
 from utils.errors import ConfigError, EnvironmentFailedError
 from utils.vector_envs import InProcessVectorEnv
+from utils.vector_envs.base_vector_env import takes_ints
 
 # -- autoreset ------------------------------------------------------------------------------------
 
@@ -68,6 +69,66 @@ def test_only_rows_of_ended_episodes_are_marked_final() -> None:
     assert obs.tolist() == [[0.0], [2.0]]
     assert terminated.tolist() == infos["_final_obs"].tolist() == [True, False]
     assert infos["final_obs"][0].tolist() == [2.0]
+
+
+class MethodEnv(envs.CountingEnv):
+    """Uses a method that a NumPy integer has and a Python int has not."""
+
+    def step(self, action: Any):
+        assert action.item() == 0
+        return super().step(action)
+
+
+class MethodWrapper(gym.Wrapper):
+    """Likewise."""
+
+    def step(self, action: Any):
+        assert action.item() in (0, 1)
+        return self.env.step(action)
+
+
+def test_environments_of_others_are_given_numpys_integers() -> None:
+    wrapped = InProcessVectorEnv([lambda: MethodWrapper(gym.make("CartPole-v1"))], env_id="x")
+    for env in (make(MethodEnv), wrapped):
+        env.reset(seed=0)
+        env.step(zeros(env))
+
+
+@pytest.mark.parametrize(
+    ("env_id", "n_actions"),
+    [
+        ("Acrobot-v1", 3),
+        ("Blackjack-v1", 2),
+        ("CartPole-v1", 2),
+        ("CliffWalking-v1", 4),
+        ("FrozenLake-v1", 4),
+        ("LunarLander-v3", 4),
+        ("MiniGrid-DoorKey-5x5-v0", 7),
+        ("MountainCar-v0", 3),
+        ("Taxi-v4", 6),
+    ],
+)
+def test_environments_that_are_given_python_ints_do_the_same_with_numpys(
+    env_id: str, n_actions: int
+) -> None:
+    package = {"LunarLander": "Box2D", "MiniGrid": "minigrid"}.get(env_id.split("-")[0])
+    if package is not None:
+        pytest.importorskip(package)
+
+    def play(kind: type) -> list[Any]:
+        env = gym.make(env_id, disable_env_checker=True).unwrapped
+        assert takes_ints(env)
+        actions = np.random.default_rng(0).integers(0, n_actions, 300)
+        played = [env.reset(seed=0)[0]]
+        for action in actions:
+            observation, reward, terminated, *_ = env.step(kind(action))
+            played += [observation, reward, terminated]
+            if terminated:
+                played.append(env.reset()[0])
+        env.close()
+        return played
+
+    assert repr(play(int)) == repr(play(np.int64))
 
 
 def test_two_steps_agree_with_gymnasiums_own_vector_env() -> None:

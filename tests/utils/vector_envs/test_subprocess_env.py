@@ -120,7 +120,10 @@ def test_returned_arrays_are_valid_until_the_next_step_has_returned() -> None:
     env = make(envs.CountingEnv, length=50)
     previous, _ = env.reset(seed=0)
     for count in range(1, 6):
-        obs = env.step(zeros(env))[0]
+        env.send(zeros(env))
+        assert all(worker.poller.poll(5000) for worker in env._pool._workers)  # they are through
+        assert previous.tolist() == [[count - 1]] * 3
+        obs = env.recv()[0]
         assert previous.tolist() == [[count - 1]] * 3
         assert obs.tolist() == [[count]] * 3
         previous = obs
