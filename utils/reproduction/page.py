@@ -17,9 +17,10 @@ smaller than 101, but where a remark below says otherwise.
 *Best policy*: the one that evaluated best while training; *last policy*: the one at the end;
 *worst seed*: the worst best policy; *solved at*: the threshold of the environment; *goal*: what
 this project asks of the best policy, and *reached*: by how many seeds; a return has to be as high,
-a regret or an error lower; *others*: what was published, or what an algorithm without learning
-does; *timesteps* and *wall time*: mean of one training, test included, on one core of a machine
-that did other work too; a training may stop at its threshold, before its budget."""
+a regret or an error lower; a goal that is marked *last* is a point of a curve, and the last policy
+is asked (of these the worst seed is told, too); *others*: what was published, or what an algorithm
+without learning does; *timesteps* and *wall time*: mean of one training, test included, on one core
+of a machine that did other work too; a training may stop at its threshold, before its budget."""
 
 
 def write_page(rows: Sequence[Row], *, overrides: Sequence[str] = ()) -> str:

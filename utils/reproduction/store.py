@@ -13,7 +13,7 @@ from typing import Any
 from utils.errors import ConfigError, UserError
 from utils.reproduction.entries import Entry
 from utils.reproduction.suite import LeftOut
-from utils.reproduction.summary import summarize
+from utils.reproduction.summary import summarize, wall_seconds
 from utils.run.environment_facts import collect
 from utils.run.run import Run
 from utils.storage import read_json, write_json
@@ -112,7 +112,8 @@ def _entry(
         "metric": entry.metric or "return",
         "less_is_better": entry.metric is not None,
         "goal": entry.goal,
-        "n_reached": entry.n_reached(summary.best_means) if entry.goal is not None else None,
+        "judged": entry.judged,
+        "n_reached": entry.n_reached(summary) if entry.goal is not None else None,
         "n_episodes": summary.n_episodes,
         "n_unfinished": summary.n_unfinished,
         "best": {"mean": summary.best.mean, "half_width_95": summary.best.half_width},
@@ -144,14 +145,12 @@ def _seed(
     if machine not in machines:
         machines.append(machine)
     alone = summarize([result], entry.metric)
-    # The clock of a process does not know of those before it; that of the training does.
-    seconds = max(float(result["process_seconds"]), float(result["training_seconds"]))
     return {
         "seed": result["seed"],
         "value": alone.best.mean,
         "last": alone.last.mean,
         "timesteps": result["timesteps"],
-        "seconds": seconds,
+        "seconds": wall_seconds(result),
         "steps_per_second": result["timesteps"] / max(1e-9, float(result["training_seconds"])),
         "stop_reason": result.get("stop_reason"),
         "run": run.id,

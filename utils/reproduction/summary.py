@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from utils.statistics import mean_half_width
 
@@ -34,6 +34,7 @@ class Summary:
     """Of the policy at the end."""
     best_means: tuple[float, ...]
     """Of each seed."""
+    last_means: tuple[float, ...]
     n_episodes: int
     """Test episodes asked of each policy."""
     n_unfinished: int
@@ -41,6 +42,10 @@ class Summary:
     mean_timesteps: float
     mean_seconds: float
     """Wall time of training and test."""
+
+    def means(self, policy: Literal["best", "last"]) -> tuple[float, ...]:
+        """Return the value of each seed's best or last policy."""
+        return self.best_means if policy == "best" else self.last_means
 
 
 def summarize(results: Sequence[Mapping[str, Any]], metric: str | None = None) -> Summary:
@@ -63,17 +68,27 @@ def summarize(results: Sequence[Mapping[str, Any]], metric: str | None = None) -
     counts = {len(test["returns"]) + test["n_unfinished"] for test in tests}
     assert len(counts) == 1, f"tests of {sorted(counts)} episodes"
     best_means = tuple(_value(result["test"]["best"], metric) for result in ordered)
-    last_means = [_value(result["test"]["last"], metric) for result in ordered]
+    last_means = tuple(_value(result["test"]["last"], metric) for result in ordered)
     return Summary(
         seeds=seeds,
         best=_estimate(best_means),
         last=_estimate(last_means),
         best_means=best_means,
+        last_means=last_means,
         n_episodes=counts.pop(),
         n_unfinished=sum(test["n_unfinished"] for test in tests),
         mean_timesteps=statistics.fmean(result["timesteps"] for result in ordered),
-        mean_seconds=statistics.fmean(result["process_seconds"] for result in ordered),
+        mean_seconds=statistics.fmean(wall_seconds(result) for result in ordered),
     )
+
+
+def wall_seconds(result: Mapping[str, Any]) -> float:
+    """Return the wall time of training and test that a `results.json` tells.
+
+    The clock of a process does not know of those before it, which a resumed training had; that of
+    the training does.
+    """
+    return max(float(result["process_seconds"]), float(result["training_seconds"]))
 
 
 def unmeasured(results: Sequence[Mapping[str, Any]], metric: str | None = None) -> str | None:

@@ -60,8 +60,11 @@ class ActionAdapter:
         Returns:
             (N, ...) in the dtype of the space, a new array unless nothing had to change.
         """
-        if self._low is not None or self._high is not None:
-            action = np.clip(action, self._low, self._high)
-        elif self._offset is not None:
+        # np.clip costs several times what its two halves do for a few numbers.
+        if self._low is not None:
+            action = np.maximum(action, self._low)
+        if self._high is not None:
+            action = np.minimum(action, self._high)
+        if self._offset is not None:
             action = action + self._offset
         return action if action.dtype == self._dtype else action.astype(self._dtype)

@@ -4,6 +4,7 @@ from utils.config import load_config
 from utils.errors import ConfigError
 from utils.reproduction import ENTRIES, Entry, select_entries
 from utils.reproduction.entries import SOURCES, Published
+from utils.reproduction.summary import summarize
 
 
 def test_every_row_is_a_config_that_loads():
@@ -34,11 +35,36 @@ def test_a_filter_that_fits_nothing_names_the_nearest():
         select_entries("Taxy-v4:ppo")
 
 
+def seeds(best, last=None):
+    """Summarise seeds with one test episode each."""
+    return summarize(
+        [
+            {
+                "seed": seed,
+                "timesteps": 1,
+                "process_seconds": 1.0,
+                "training_seconds": 1.0,
+                "test": {
+                    "best": {"returns": [one], "n_unfinished": 0, "metrics": {}},
+                    "last": {"returns": [other], "n_unfinished": 0, "metrics": {}},
+                },
+            }
+            for seed, (one, other) in enumerate(zip(best, last or best, strict=True))
+        ]
+    )
+
+
 def test_a_return_has_to_be_as_high_as_the_goal_and_a_metric_no_higher():
-    assert Entry("a:ppo", 3, 475.0).n_reached([475.0, 474.9, 500.0]) == 2
-    assert Entry("a:ppo", 3, 475.0, metric="regret").n_reached([475.0, 474.9, 500.0]) == 2
-    assert Entry("a:ppo", 3, 9.0, metric="regret").n_reached([475.0, 474.9, 500.0]) == 0
-    assert Entry("a:ppo", 3, None).n_reached([475.0]) == 0
+    of = seeds([475.0, 474.9, 500.0])
+    assert Entry("a:ppo", 3, 475.0).n_reached(of) == 2
+    assert Entry("a:ppo", 3, 475.0, metric="regret").n_reached(of) == 2
+    assert Entry("a:ppo", 3, 9.0, metric="regret").n_reached(of) == 0
+    assert Entry("a:ppo", 3, None).n_reached(of) == 0
+
+
+def test_a_point_of_a_curve_is_asked_of_the_last_policy():
+    of = seeds([475.0, 474.9, 500.0], last=[475.0, 400.0, 474.0])
+    assert Entry("a:ppo", 3, 475.0, judged="last").n_reached(of) == 1
 
 
 def test_a_figure_of_others_tells_what_is_known_of_it():

@@ -28,6 +28,7 @@ def result(seed, mean, n_unfinished=0, regret=0.0):
         "seed": seed,
         "timesteps": 20_000,
         "process_seconds": 8.0,
+        "training_seconds": 7.0,
         "test": {"best": test, "last": test},
     }
 
@@ -57,6 +58,16 @@ def test_a_row_has_its_numbers_beside_those_of_others():
     assert found.machines == (
         "Some CPU, 2 cores, 1 torch thread(s); Python 3.11.7, torch 2.9, gymnasium 1.2",
     )
+
+
+def test_where_the_last_policy_is_asked_the_goal_and_the_worst_seed_are_of_it():
+    results = [result(1, 500.0), result(2, 470.0)]
+    for item, last in zip(results, (460.0, 480.0), strict=True):
+        item["test"]["last"] = item["test"]["last"] | {"returns": [last] * 4}
+    entry = Entry("CartPole-v1:ppo", 2, 475.0, judged="last")
+    found = dict(zip(HEADER, make_row(entry, summarize(results), [FACT]).cells, strict=False))
+    assert (found["goal"], found["reached"]) == ("475 (last)", "1/2")
+    assert (found["worst seed"], found["best policy"][:6]) == ("460.00", "485.00")
 
 
 def test_a_device_other_than_the_cpu_is_named():

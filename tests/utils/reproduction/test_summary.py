@@ -4,12 +4,20 @@ from utils.reproduction import summarize
 from utils.reproduction.summary import unmeasured
 
 
-def result(seed, best, last=(400.0, 500.0), timesteps=1000, seconds=2.0, n_unfinished=0):
+def result(
+    seed, best, last=(400.0, 500.0), timesteps=1000, seconds=2.0, training=1.0, n_unfinished=0
+):
     tests = {
         "best": {"returns": list(best), "n_unfinished": n_unfinished},
         "last": {"returns": list(last), "n_unfinished": 0},
     }
-    return {"seed": seed, "timesteps": timesteps, "process_seconds": seconds, "test": tests}
+    return {
+        "seed": seed,
+        "timesteps": timesteps,
+        "process_seconds": seconds,
+        "training_seconds": training,
+        "test": tests,
+    }
 
 
 def test_the_mean_is_of_seeds_with_students_interval():
@@ -23,7 +31,8 @@ def test_the_mean_is_of_seeds_with_students_interval():
         ]
     )
     assert found.seeds == (1, 2, 3)
-    assert found.best_means == (480.0, 500.0, 490.0)
+    assert found.means("best") == (480.0, 500.0, 490.0)
+    assert found.means("last") == (450.0, 450.0, 450.0)
     assert found.best.mean == pytest.approx(490.0)
     assert found.best.half_width == pytest.approx(24.841, abs=2e-3)
     assert str(found.best) == "490.00 ± 24.84"
@@ -38,8 +47,14 @@ def test_a_metric_can_take_the_place_of_the_return():
         item["test"]["best"]["metrics"] = {"regret": regret}
         item["test"]["last"]["metrics"] = {"regret": regret + 1.0}
     found = summarize(results, "regret")
-    assert found.best_means == (3.0, 5.0)
+    assert found.means("best") == (3.0, 5.0)
     assert (found.best.mean, found.last.mean) == (4.0, 5.0)
+
+
+def test_the_wall_time_of_a_resumed_training_is_that_of_all_its_processes():
+    # 2 s alone, and 5 s by the last process of a training that took 9 s in all.
+    found = summarize([result(1, (1.0, 2.0)), result(2, (1.0, 2.0), seconds=5.0, training=9.0)])
+    assert found.mean_seconds == 5.5
 
 
 def test_one_seed_has_no_interval():
