@@ -239,6 +239,7 @@ ENTRIES = (
     Entry("Acrobot-v1:dqn", 3, -90.0, (Published("RL Zoo", -76.6, 11.8, "100k"),)),
     Entry("MountainCar-v0:dqn", 3, -110.0, (Published("RL Zoo", -100.8, 9.9, "120k"),)),
     Entry("LunarLander-v3:dqn", 3, 200.0, (Published("RL Zoo", 154.4, 79.2, "100k"),)),
+    Entry("ALE/Pong-v5:ppo_gpu", 3, 20.0, (Published("RL Zoo", 20.99, 0.11, "10M"),)),
     Entry(
         "ALE/Breakout-v5:ppo_gpu",
         3,
