@@ -147,7 +147,8 @@ def _seed(
     alone = summarize([result], entry.metric)
     return {
         "seed": result["seed"],
-        "value": alone.best.mean,
+        "value": alone.means(entry.judged)[0],
+        "best": alone.best.mean,
         "last": alone.last.mean,
         "timesteps": result["timesteps"],
         "seconds": wall_seconds(result),

@@ -86,9 +86,12 @@ def wall_seconds(result: Mapping[str, Any]) -> float:
     """Return the wall time of training and test that a `results.json` tells.
 
     The clock of a process does not know of those before it, which a resumed training had; that of
-    the training does.
+    the training does, but not of the test.
     """
-    return max(float(result["process_seconds"]), float(result["training_seconds"]))
+    best, last = result["test"]["best"], result["test"]["last"]
+    tests = [best] if best == last else [best, last]  # the same policy is tested once
+    seconds = float(result["training_seconds"]) + sum(test.get("seconds", 0.0) for test in tests)
+    return max(float(result["process_seconds"]), seconds)
 
 
 def unmeasured(results: Sequence[Mapping[str, Any]], metric: str | None = None) -> str | None:

@@ -261,7 +261,10 @@ class Collector:
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """Return environments, running episodes and random generator in plain containers."""
+        """Return environments, running episodes and random generator in plain containers.
+
+        Valid between rollouts: where one was broken off, the environments may be a step ahead.
+        """
         state: dict[str, Any] = {
             "env": self.env.get_state(),
             "tracker": self.stepper.tracker.state_dict(),

@@ -18,8 +18,10 @@ from utils.vector_envs.action_mask import ACTION_MASK, FINAL_ACTION_MASK, mask_w
 from utils.vector_envs.step_arrays import StepArrays
 
 _DEFAULT_RENDER_FPS = 30
-_TAKE_INTS = ("gymnasium.", "minigrid.")
-"""Packages whose environments and wrappers do the same with a Python int as with NumPy's."""
+_FASTER_WITH_INTS = ("gymnasium.envs.box2d.", "minigrid.")
+"""Where the environments lie that reckon with a Python int, in a step, faster than with NumPy's."""
+_HAND_ON_INTS = ("gymnasium.wrappers.", "gym_envs.minigrid.", "minigrid.")
+"""Where the wrappers lie that do the same with either."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,16 +71,18 @@ def find_memories(env: gym.Env) -> list[gym.Wrapper]:
 
 
 def takes_ints(env: gym.Env) -> bool:
-    """Say whether choices may be Python ints, which some environments check faster.
+    """Say whether choices are to be Python ints: the environment is known to be faster with them.
 
-    Of others than these packages', one may count on the methods of a NumPy integer.
+    Others, and functions of a user's that a wrapper calls, may count on a NumPy integer.
     """
-    layers = [env]
-    while isinstance(layers[-1], gym.Wrapper):
-        layers.append(layers[-1].env)
-    return isinstance(env.action_space, gym.spaces.Discrete) and all(
-        type(layer).__module__.startswith(_TAKE_INTS) for layer in layers
-    )
+    if not isinstance(env.action_space, gym.spaces.Discrete):
+        return False
+    while isinstance(env, gym.Wrapper):
+        is_known = type(env).__module__.startswith(_HAND_ON_INTS)
+        if not is_known or isinstance(env, gym.wrappers.TransformAction):
+            return False
+        env = env.env
+    return type(env).__module__.startswith(_FASTER_WITH_INTS)
 
 
 def _innermost(env: gym.Env, attribute: str) -> gym.Env | None:

@@ -112,6 +112,7 @@ class SubprocessVectorEnv(BaseVectorEnv):
         self._arrays = (even, odd)
         self._turn = 0
         self._is_started = False
+        self._is_stepping = False
 
     @override
     def reset(
@@ -154,6 +155,7 @@ class SubprocessVectorEnv(BaseVectorEnv):
         self._refuse_if_closed()
         self._actions[...] = self._check_actions(actions)
         self._pool.send(STEP + bytes([self._turn ^ 1]))
+        self._is_stepping = True
 
     def recv(self) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Wait for the step that `send` began; return what `step` returns.
@@ -162,6 +164,8 @@ class SubprocessVectorEnv(BaseVectorEnv):
             EnvironmentFailedError: An environment raised, or a worker process died or hangs.
         """
         self._refuse_if_closed()
+        assert self._is_stepping, "send() comes before recv()"
+        self._is_stepping = False
         answers = self._pool.receive()
         arrays = self._next_arrays()
         has_done = any(answer[:1] == SOME_DONE for answer in answers)
@@ -236,6 +240,7 @@ class SubprocessVectorEnv(BaseVectorEnv):
         self, name: str, arguments: list[dict[str, Any]] | None = None, *, n_replayed: int = 0
     ) -> list[Any]:
         self._refuse_if_closed()
+        self._is_stepping = False  # the answers to a step that is under way are dropped
         arguments = arguments or [{}] * len(self._chunks)
         return self._pool.call_each(name, arguments, n_replayed=n_replayed)
 

@@ -42,8 +42,10 @@ def _signals_held() -> Iterator[None]:
     Between the two, an exception from a signal's handler would leave a pool that waits for an
     answer to a question that was never asked, or was answered already.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, IGNORED_SIGNALS)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
+        # A handler may raise in this very call, when the signals are held already.
+        signal.pthread_sigmask(signal.SIG_BLOCK, IGNORED_SIGNALS)
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -70,3 +70,10 @@ def test_a_point_of_a_curve_is_asked_of_the_last_policy():
 def test_a_figure_of_others_tells_what_is_known_of_it():
     assert str(Published("RL Zoo", 500.0, 0.0, "100k")) == "RL Zoo 500 ± 0 (100k)"
     assert str(Published("UCB1", 42.7, None)) == "UCB1 42.7"
+
+
+def test_goals_that_are_points_of_published_curves_are_asked_of_the_last_policy():
+    names = ("dreamer_50k", "dreamer_50k_12m")
+    points = [e for e in ENTRIES if e.config_id.split(":")[1] in names]
+    assert len(points) == 4
+    assert {entry.judged for entry in points} == {"last"}

@@ -66,6 +66,16 @@ def test_all_that_a_reader_needs_is_there(record):
     assert record["overrides"] == ["gamma=0.9"]
 
 
+def test_a_seeds_value_is_of_the_policy_that_the_goal_is_asked_of(tmp_path):
+    run, result = trained(tmp_path, 7, [490.0, 500.0])
+    result["test"]["last"] = result["test"]["best"] | {"returns": [300.0, 310.0]}
+    entry = Entry("CartPole-v1:ppo", 1, 475.0, judged="last")
+    (found,) = suite_record({entry: [(run, result)]}, left_out=[], overrides=[])["entries"]
+    assert (found["judged"], found["n_reached"]) == ("last", 0)
+    (seed,) = found["seeds"]
+    assert (seed["value"], seed["best"], seed["last"]) == (305.0, 495.0, 305.0)
+
+
 def test_what_was_written_is_read_and_the_newest_found(record, tmp_path):
     assert last_suite(tmp_path / "store") is None
     paths = [write_suite(tmp_path / "store", record) for _ in range(11)]

@@ -52,9 +52,14 @@ def test_a_metric_can_take_the_place_of_the_return():
 
 
 def test_the_wall_time_of_a_resumed_training_is_that_of_all_its_processes():
-    # 2 s alone, and 5 s by the last process of a training that took 9 s in all.
-    found = summarize([result(1, (1.0, 2.0)), result(2, (1.0, 2.0), seconds=5.0, training=9.0)])
-    assert found.mean_seconds == 5.5
+    # 2 s alone, and 5 s by the last process of a training that took 9 s in all, and tests of 3 s
+    # and 2 s.
+    resumed = result(2, (1.0, 2.0), seconds=5.0, training=9.0)
+    resumed["test"]["best"]["seconds"], resumed["test"]["last"]["seconds"] = 3.0, 2.0
+    found = summarize([result(1, (1.0, 2.0)), resumed])
+    assert found.mean_seconds == (2.0 + 14.0) / 2
+    resumed["test"]["last"] = resumed["test"]["best"]  # one policy, one test
+    assert summarize([resumed]).mean_seconds == 12.0
 
 
 def test_one_seed_has_no_interval():
