@@ -338,7 +338,8 @@ from utils.vector_envs import SubprocessVectorEnv
 
 def main():
     kwargs = {kwargs}
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    signal.alarm(300)  # whatever becomes of the test
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)  # raises a KeyboardInterrupt
     env = SubprocessVectorEnv([partial(envs.{env}, **kwargs)] * 4, env_id="x", n_workers=2,
                               start_method="{method}")
