@@ -45,7 +45,7 @@ class EpisodeTracker:
     def update(
         self,
         raw_reward: np.ndarray,
-        over: np.ndarray | None,
+        over: np.ndarray,
         *,
         is_counted: np.ndarray | None = None,
         metrics: Mapping[str, np.ndarray] | None = None,
@@ -54,7 +54,7 @@ class EpisodeTracker:
 
         Args:
             raw_reward: (N,) rewards of the environments' own.
-            over: (N,) bool, the episode ended with this step; None where nobody's did.
+            over: (N,) bool, the episode ended with this step.
             is_counted: (N,) bool, whose episodes are told of and kept; all if None.
             metrics: (N,) float64 by name, what the environments tell of episodes that ended.
 
@@ -63,7 +63,7 @@ class EpisodeTracker:
         """
         self._returns += raw_reward
         self._lengths += 1
-        if over is None or not over.any():
+        if not np.count_nonzero(over):  # for a few flags faster than any()
             return None
         counted = np.flatnonzero(over if is_counted is None else over & is_counted)
         finished = FinishedEpisodes(

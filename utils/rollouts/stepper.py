@@ -185,14 +185,11 @@ class Stepper:
             self.check_finite("final observation", infos["final_obs"], rows=truncated)
         self.take(observation, infos.get(ACTION_MASK))
         over = infos.get("episode_over")
-        is_maybe_over = has_ends or over is not None
         if over is None:
             over = terminated | truncated if has_ends else terminated
+        raw_reward = infos.get("raw_reward", reward)
         finished = self.tracker.update(
-            infos.get("raw_reward", reward),
-            over if is_maybe_over else None,
-            is_counted=is_counted,
-            metrics=infos.get("episode_metrics"),
+            raw_reward, over, is_counted=is_counted, metrics=infos.get("episode_metrics")
         )
         if finished is not None and self.finished is not None:
             self.finished.append((self.n_vec_steps, finished))
