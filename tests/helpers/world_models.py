@@ -69,7 +69,10 @@ def small_rssm(
 def random_sequences(
     rssm: RSSM, n_steps: int, n: int, *, n_actions: int = 2, embedding: int = 5, seed: int = 0
 ) -> tuple[State, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return arguments of `RSSM.observe`, in the dtype of the model; no episode begins."""
+    """Return arguments of `RSSM.observe`, in the dtype of the model; no episode begins.
+
+    As in training, flags and actions are views: a buffer holds one sequence after the other.
+    """
     generator = torch.Generator().manual_seed(seed)
     dtype = rssm.posterior.output.weight.dtype
 
@@ -78,5 +81,6 @@ def random_sequences(
 
     before = State(draw(n, rssm.deter), draw(n, rssm.latent.width))
     noise = rssm.latent.draw_noise((n_steps, n), generator).to(dtype)
-    is_first = torch.zeros(n_steps, n, dtype=torch.bool)
-    return before, draw(n_steps, n, n_actions), draw(n_steps, n, embedding), is_first, noise
+    is_first = torch.zeros(n, n_steps, dtype=torch.bool).t()
+    action = draw(n, n_steps, n_actions).transpose(0, 1)
+    return before, action, draw(n_steps, n, embedding), is_first, noise

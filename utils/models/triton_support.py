@@ -1,4 +1,4 @@
-"""Whether kernels of Triton can be made on this machine; needs no Triton."""
+"""Whether kernels of Triton can be made on this machine, and be given what; needs no Triton."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 
 @cache
@@ -27,3 +28,12 @@ def why_no_triton() -> str | None:
     scheme = sysconfig.get_default_scheme().replace("posix_local", "posix_prefix")
     header = Path(sysconfig.get_paths(scheme=scheme)["include"], "Python.h")
     return None if header.exists() else f"Triton needs '{header}', which is missing"
+
+
+def assert_dense(*tensors: Tensor) -> None:
+    """Check that numbers follow on each other in memory, as kernels without strides take them.
+
+    A kernel that is given a transposed view reads other numbers than those that are meant.
+    """
+    for i, x in enumerate(tensors):
+        assert x.is_contiguous(), (i, tuple(x.shape), x.stride())

@@ -9,6 +9,7 @@ import triton
 from torch import Tensor
 from torch.nn import functional as F
 
+from utils.models.triton_support import assert_dense
 from utils.world_models.fused_steps.arithmetic import warps_of
 from utils.world_models.fused_steps.dense_kernels import (
     dense_backward_kernel,
@@ -82,6 +83,7 @@ def norm_silu_rows(x: Tensor, bias: Tensor, weight: Tensor, *, eps: float, out: 
     Returns:
         `out`.
     """
+    assert_dense(x, bias, weight, out)
     sizes = _sizes(x)
     n_rows = x.numel() // x.shape[-1]
     dense_forward_kernel[(triton.cdiv(n_rows, sizes["R"]),)](

@@ -24,11 +24,13 @@ def draw_bounded(mean: Tensor, std: Tensor, noise: Tensor, *, least_std: float) 
         least_std: Least deviation; the most is 1.
     """
     width = noise.shape[-1]
+    assert mean.stride(1) == 1, mean.stride()
     assert std.data_ptr() - mean.data_ptr() == width * mean.element_size(), "no halves of a row"
+    noise = noise.contiguous()
     out = torch.empty_like(noise)
     act_kernel[(triton.cdiv(out.numel(), _DRAWN_AT_ONCE),)](
         mean,
-        noise.contiguous(),
+        noise,
         out,
         out.numel(),
         mean.stride(0),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import triton
 from torch import Tensor
 
+from utils.models.triton_support import assert_dense
 from utils.world_models.fused_steps.arithmetic import warps_of
 from utils.world_models.fused_steps.forward_kernels import (
     draw_kernel,
@@ -58,6 +59,8 @@ def read(
     """
     (n_rows, n_readers, width), (n_blocks, _, part) = out.shape, parts.shape
     assert (n_readers == 3) == (action is not None), n_readers
+    assert_dense(parts, table, index, kept, bias, weight, out, active)
+    assert_dense(*(x for x in (action, action_weight) if x is not None))
     n_choices = index.shape[1]
     block = triton.next_power_of_2(width)
     chunk = min(max(1, LOOKED_UP_AT_ONCE // block), triton.next_power_of_2(n_choices))
@@ -111,6 +114,7 @@ def mix(
         active: (N, D) after the activation, written.
     """
     n_rows, width = out.shape
+    assert_dense(parts, shared, ready, kept, weight, out, active)
     block = triton.next_power_of_2(width)
     mix_kernel[(n_rows,)](
         parts,
@@ -147,7 +151,8 @@ def open_gates(gates: Tensor, bias: Tensor, kept: Tensor, old: Tensor, *, out: T
         out: (N, D) with rows of the same stride, written.
     """
     n_rows, width = out.shape
-    assert old.stride(0) == out.stride(0), (old.stride(), out.stride())
+    assert old.stride() == out.stride() == (out.stride(0), 1), (old.stride(), out.stride())
+    assert_dense(gates, bias, kept)
     block = numbers_at_once(n_rows, width)
     gate_kernel[(n_rows, triton.cdiv(width, block))](
         gates,
@@ -184,6 +189,7 @@ def see(
         active: (N, H) after the activation, written.
     """
     n_rows, width = out.shape
+    assert_dense(parts, ready, weight, out, active)
     block = triton.next_power_of_2(width)
     see_kernel[(n_rows,)](
         parts,
@@ -225,6 +231,8 @@ def draw(
         out: (N, S * C) one-hot, with rows of some stride, written.
     """
     n_rows, n_choices, n_classes = noise.shape
+    assert out.stride(1) == 1, out.stride()
+    assert_dense(product, bias, noise, logits, index)
     block = triton.next_power_of_2(n_classes)
     at_once = min(max(1, DRAWN_AT_ONCE // block), triton.next_power_of_2(n_choices))
     draw_kernel[(n_rows, triton.cdiv(n_choices, at_once))](

@@ -37,6 +37,7 @@ class ObserveFused(torch.autograd.Function):
         *weights: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return states (T, B, D), latents (T, B, W) and the posterior's parameters (T, B, W)."""
+        kept = kept.contiguous()  # of a buffer's sequences it is a view, which no kernel knows
         with torch.autocast(ready.device.type, enabled=False):
             record = go_forward(
                 ready, of_embedding, kept, noise, before, share=share, weights=Weights(*weights)

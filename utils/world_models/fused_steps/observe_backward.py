@@ -9,6 +9,7 @@ import torch
 import triton
 from torch import Tensor
 
+from utils.models.triton_support import assert_dense
 from utils.world_models.fused_steps.arithmetic import warps_of
 from utils.world_models.fused_steps.backward_kernels import (
     draw_back_kernel,
@@ -154,6 +155,7 @@ def _back_through_draw(
     step: _Step, through: Tensor, *, certain: float, shape: tuple[int, int]
 ) -> None:
     width, n_classes = shape
+    assert_dense(step.logits, step.of_logits, step.of_stoch, through, step.d_logits)
     total = len(through) * width // n_classes
     block = triton.next_power_of_2(n_classes)
     at_once = max(1, DRAWN_AT_ONCE // block)
@@ -175,6 +177,8 @@ def _back_through_draw(
 def _back_through_norm(dy: Tensor, x: Tensor, weight: Tensor, dx: Tensor, dweight: Tensor) -> None:
     """Write `dx` and `dweight`, given `dy` as (B, W), or (G, B, W / G)."""
     n_rows, width = x.shape
+    assert dx.stride(1) == 1, dx.stride()
+    assert_dense(dy, x, weight, dweight)
     block = triton.next_power_of_2(width)
     norm_back_kernel[(n_rows,)](
         dy,
@@ -194,6 +198,10 @@ def _back_through_norm(dy: Tensor, x: Tensor, weight: Tensor, dx: Tensor, dweigh
 
 def _back_through_gates(step: _Step, product: Tensor, deltas: FusedDeltas, bias: Tensor) -> None:
     n_rows, width = product.shape
+    strides = step.old.stride(), step.d_gates.stride()
+    assert strides[0][1] == strides[1][2] == 1, strides
+    assert_dense(step.of_deter, product, deltas.carried, deltas.parts, step.gates, bias)
+    assert_dense(step.kept, step.kept_next, step.d_gates[0])
     block = numbers_at_once(n_rows, width)
     size, part = width // len(deltas.parts), deltas.parts.shape[-1]
     gate_back_kernel[(n_rows, triton.cdiv(width, block))](
@@ -221,6 +229,8 @@ def _back_through_gates(step: _Step, product: Tensor, deltas: FusedDeltas, bias:
 
 def _back_through_read(step: _Step, parts: Tensor, weight: Tensor) -> None:
     n_rows, _, width = step.read.shape
+    assert step.d_joint.stride(1) == 1, step.d_joint.stride()
+    assert_dense(parts, step.read, weight, step.kept, step.d_read, step.read_norm)
     block = triton.next_power_of_2(width)
     read_back_kernel[(n_rows, 2)](
         parts,
