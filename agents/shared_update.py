@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from agents.update_report import UpdateLosses, UpdateReport
 from utils.optimization import clip_and_step
+from utils.optimization.layout import lay_like
 from utils.rollouts import Minibatch
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def average_gradients(parameters: list[nn.Parameter], team: Team, *, weight: flo
     flat = torch.cat([gradient.reshape(-1) for gradient in gradients]).mul_(weight)
     team.sum_(flat)
     for parameter, part in zip(parameters, flat.split([g.numel() for g in gradients]), strict=True):
-        parameter.grad = part.view_as(parameter)
+        parameter.grad = lay_like(part.view_as(parameter), parameter)
 
 
 def _summary(

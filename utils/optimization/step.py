@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from utils.optimization.layout import lay_like
+
 
 class GradientGroups:
     """Which parameters of a policy belong to the actor head, the critic head and the trunk."""
@@ -76,7 +78,10 @@ def clip_and_step(
 
 
 def set_gradients(loss: Tensor, parameters: list[Tensor]) -> None:
-    """Give parameters the gradient of a loss (), zeros where they have no part in it."""
+    """Give parameters the gradient of a loss (), zeros where they have no part in it.
+
+    It lies in memory as they do, as it would after `backward`.
+    """
     gradients = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
     for parameter, gradient in zip(parameters, gradients, strict=True):
-        parameter.grad = gradient
+        parameter.grad = lay_like(gradient, parameter)

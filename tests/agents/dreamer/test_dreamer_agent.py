@@ -171,6 +171,16 @@ OPTIONS = {
 }
 
 
+def test_fused_steps_are_torchs_plain_ones() -> None:
+    """Some gradients of the recurrent model come transposed."""
+    agents = []
+    for kwargs in ({}, {"fused": False}):
+        agents.append(filled(optimizer="Adam", optimizer_kwargs=kwargs))
+        agents[-1].make_updates(2)
+    for mine, other in zip(*(agent.policy.parameters() for agent in agents), strict=True):
+        torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("name", OPTIONS)
 def test_with_every_option_all_parts_learn(name) -> None:
     agent = filled(**copy.deepcopy(OPTIONS[name]))

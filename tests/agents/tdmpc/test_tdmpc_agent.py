@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from agents.base_agent import hyperparameters_at
 from agents.captured_sequences import CapturedSequences, SequenceUpdate, why_not_captured
 from agents.tdmpc.tdmpc_agent import TDMPCAgent
 from tests.helpers.agents import make_agent, train_epochs
@@ -219,6 +220,20 @@ def test_the_prior_learns_from_its_own_loss_alone() -> None:
     agent.step("prior", of_prior, {})
     for name, parameter in model.named_parameters():
         assert torch.equal(parameter, before[name]) == (not name.startswith("prior.")), name
+
+
+@pytest.mark.parametrize("env_id", ["Pendulum-v1", "TDMPCPicture-v0"])
+def test_fused_steps_are_torchs_plain_ones(env_id: str) -> None:
+    """Of pictures that were shifted, gradients of convolutions come with the channels last."""
+    weights = []
+    for kwargs in ({}, {"fused": False}):
+        agent = build(env_id, vectorization="sync", optimizer_kwargs=kwargs)
+        fill(agent, 40)
+        agent.hyperparameters |= hyperparameters_at(agent.config, timesteps=0)
+        agent.make_updates_one_by_one(2)
+        weights.append(dict(agent.policy.named_parameters()))
+    for name, mine in weights[0].items():
+        torch.testing.assert_close(mine, weights[1][name], rtol=1e-4, atol=1e-5, msg=name)
 
 
 def test_only_targets_read_the_slow_critics_and_they_follow_slowly() -> None:

@@ -6,7 +6,7 @@ import copy
 
 import torch
 
-from utils.optimization.layout import lay_like_parameters
+from utils.optimization.layout import lay_like, lay_like_parameters, lies_like
 
 
 def test_states_of_a_contiguous_parameter_fit_one_with_its_channels_last() -> None:
@@ -28,3 +28,13 @@ def test_states_of_a_contiguous_parameter_fit_one_with_its_channels_last() -> No
             optimizer.step()
     torch.testing.assert_close(there, here)
     assert theirs.state[there]["step"].shape == ()
+
+
+def test_only_what_lies_otherwise_is_copied() -> None:
+    other = torch.zeros(2, 3)
+    assert lay_like(x := torch.ones(2, 3), other) is x
+    turned = lay_like(y := torch.arange(6.0).view(3, 2).t(), other)
+    assert turned.stride() == (3, 1)
+    assert torch.equal(turned, y)
+    # Where there is only one, it does not matter how far the next would be.
+    assert lies_like(torch.ones(5, 1)[:, :1], torch.ones(1, 5).t())

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from utils.optimization import GradientGroups, clip_and_step
+from utils.optimization import GradientGroups, build_optimizer, clip_and_step, set_gradients
 
 
 def build_model() -> nn.Sequential:
@@ -100,3 +100,19 @@ def test_a_group_without_parameters_is_absent() -> None:
     del model.critic_head
     groups = GradientGroups(model)
     assert set(groups.norms(torch.ones(1, len(groups.parameters)))) == {"actor_head", "trunk"}
+
+
+@pytest.mark.parametrize("name", ["Adam", "AdamW", "SGD"])
+def test_a_fused_step_is_torchs_plain_one_where_gradients_come_transposed(name: str) -> None:
+    steps = []
+    for fused in (True, False):
+        weight = nn.Parameter(torch.linspace(-1.0, 1.0, 6).view(2, 3))
+        optimizer = build_optimizer(name, [weight], lr=0.1, kwargs={"fused": fused})
+        for factor in (1.0, -0.5):
+            numbers = torch.arange(6.0).view(3, 2) * factor
+            set_gradients((weight.t().contiguous() * numbers).sum(), [weight])
+            assert torch.equal(weight.grad, numbers.t())
+            assert weight.grad.stride() == weight.stride()
+            clip_and_step(optimizer, [weight], max_grad_norm=None)
+        steps.append(weight.detach())
+    torch.testing.assert_close(steps[0], steps[1])
