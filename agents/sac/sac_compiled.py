@@ -47,6 +47,8 @@ class _Optimizer:
         self._adam = FlatAdam(flat)
         memory = (flat.new_memory(), self._adam.moment1, self._adam.moment2)
         self._memory = tuple(part.reshape(-1) for part in memory)
+        if optimizer is not None:  # torch's own fused step knows no memory with gaps
+            self._adam.bind(optimizer)
 
     def bind(self, others: _Optimizer, hyperparameters: Mapping[str, float]) -> FlatOptimizer:
         """Return the state as it is now; without an optimiser, with the settings of another."""

@@ -108,7 +108,6 @@ def test_an_action_may_be_a_single_number(algo_id: str, activation: str) -> None
 
 def test_an_update_moves_the_critics_towards_a_target_by_hand() -> None:
     agent = make("Pendulum-v1", ent_coef=0.5, batch_size=2, gamma=0.9, prioritized_replay=True)
-    agent.dense = None
     begin(agent)
     agent.source.collector.collect(10, is_random=True, write=agent.source._write)
     batch = agent.prepare(agent.source.sample(beta=0.4))
@@ -130,9 +129,27 @@ def test_an_update_moves_the_critics_towards_a_target_by_hand() -> None:
     assert (after - target).square().sum() < (before - target).square().sum()
 
 
+def test_torchs_step_in_the_memory_of_compiled_updates_is_the_same_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    agents = []
+    for reason in (None, "not asked for"):
+        if reason:
+            monkeypatch.setattr("agents.sac.sac_compiled.why_not_compiled", lambda *_: reason)
+        agent = make("Pendulum-v1", policy_kwargs={"hidden_dims": [7, 9]})
+        assert (agent.compiled is None) == bool(reason)
+        begin(agent)
+        agent.source.collector.collect(10, is_random=True, write=agent.source._write)
+        agent.learn(agent.prepare(agent.source.sample()))
+        agents.append(agent)
+    for mine, other in zip(*(agent.critic.parameters() for agent in agents), strict=True):
+        torch.testing.assert_close(mine, other)
+    for mine, other in zip(*(agent.policy.parameters() for agent in agents), strict=True):
+        torch.testing.assert_close(mine, other)
+
+
 def test_the_actors_step_leaves_the_critics_alone_and_targets_follow() -> None:
     agent = make("Pendulum-v1", target_tau=0.5)
-    agent.dense = None
     begin(agent)
     agent.source.collector.collect(10, is_random=True, write=agent.source._write)
     batch = agent.prepare(agent.source.sample())
