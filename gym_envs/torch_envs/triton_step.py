@@ -69,6 +69,8 @@ class TritonStep:
             "ended_return": torch.empty_like(episode_return),
             "ended_length": torch.empty_like(elapsed),
         }
+        parts = (state, elapsed, episode_return, episode)
+        assert all(x.is_contiguous() for x in parts), [x.stride() for x in parts]
         _step_kernel[(triton.cdiv(n, _BLOCK),)](
             action.contiguous(),
             state,

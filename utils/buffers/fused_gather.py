@@ -15,6 +15,7 @@ import triton.language as tl
 
 from utils.buffers.observation_leaves import assemble
 from utils.buffers.transition_batch import TransitionBatch
+from utils.models.triton_support import assert_dense
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -120,6 +121,7 @@ def gather_kernel(
 def gather_fused(buffer: TransitionBuffer, index: Tensor) -> TransitionBatch:
     """Pick transitions by name as `gather_on_device` does, which asks whether this can."""
     ((key, store),) = buffer.frames.items()
+    assert_dense(index, store.flat, buffer.action, buffer.reward, buffer.ending)
     n, rows = len(index), store.flat.flatten(1) if store.flat.dim() > 1 else store.flat[:, None]
     actions = buffer.action.flatten(0, 1)
     width, action_width = rows.shape[1], actions[0].numel()

@@ -55,6 +55,7 @@ class RowStore:
             scatter_rows(rows.data_ptr(), self._row_bytes, self.flat.data_ptr(), places)
             return
         values = torch.as_tensor(values).detach()
+        assert values.shape[1:] == self.shape, (values.shape, self.shape)
         values = values.to(self._place.device, self.dtype, non_blocking=True)
         self.flat[self._upload(keep_last(places, self._n_slots))] = values
 

@@ -19,6 +19,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from utils.models.triton_support import assert_dense
+
 _NUMBERS_AT_ONCE = 2048
 _MOST_PROGRAMS = 1024
 """Of the way back: each leaves one row of the weight's gradient."""
@@ -185,6 +187,8 @@ class _Refined(torch.autograd.Function):
         ctx: Any, x: Tensor, weight: Tensor, eps: float, pools: bool
     ) -> Tensor:
         """Take pictures (B, H, W, C) with the channels last."""
+        assert_dense(x, weight)
+        assert weight.dtype == torch.float32, weight.dtype
         n, height, width, channels = x.shape
         if pools:
             height, width = height // 2, width // 2

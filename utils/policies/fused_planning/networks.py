@@ -12,6 +12,7 @@ import torch
 import triton
 from torch import Tensor, nn
 
+from utils.models.triton_support import assert_dense
 from utils.policies.fused_planning.availability import ALIGNMENT
 from utils.policies.fused_planning.kernels import norm_mish_kernel, norm_simplex_kernel
 from utils.world_models.latent_layers import SimplexNorm
@@ -91,6 +92,8 @@ def write_next(layers: nn.Sequential, rows: Tensor, out: Tensor, weights: Padded
     product = run_layers(layers, rows, weights)
     width = linear.out_features
     assert product.shape[1] == width, (product.shape, width)
+    assert out.stride(1) == 1, out.stride()
+    assert_dense(product, linear.bias, norm.weight, norm.bias)
     norm_simplex_kernel[(len(product),)](
         product,
         linear.bias,
@@ -120,7 +123,7 @@ def run_critics(critics: ValueEnsemble, rows: Tensor, weights: PaddedWeights) ->
 def _norm_mish(rows: Tensor, bias: Tensor, scale: Tensor, shift: Tensor, eps: float) -> None:
     """Norm (..., M, W) contiguous rows and apply mish, in place; the others are (..., W)."""
     *_, n_rows, width = rows.shape
-    assert rows.is_contiguous(), rows.stride()
+    assert_dense(rows, bias, scale, shift)
     norm_mish_kernel[(rows.numel() // width,)](
         rows,
         bias,

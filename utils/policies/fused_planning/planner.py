@@ -9,6 +9,7 @@ import torch
 import triton
 from torch import Tensor, nn
 
+from utils.models.triton_support import assert_dense
 from utils.planning.mppi import Planned, PlanNoise, carry_out, shift
 from utils.policies.fused_planning.kernels import (
     draw_kernel,
@@ -89,6 +90,7 @@ class FusedPlanner:
         for drawn in noise.candidates.contiguous():
             self._draw(policy, memory, mean, std, drawn)
             worth = self._value(policy, memory)
+            assert_dense(mean, std, drawn, worth, elites, values, scores)
             refine_kernel[(n,)](
                 worth,
                 candidates[..., n_latent:],

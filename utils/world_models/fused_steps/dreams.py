@@ -24,7 +24,8 @@ def draw_bounded(mean: Tensor, std: Tensor, noise: Tensor, *, least_std: float) 
         least_std: Least deviation; the most is 1.
     """
     width = noise.shape[-1]
-    assert mean.stride(1) == 1, mean.stride()
+    assert mean.shape == std.shape == noise.shape, (mean.shape, std.shape, noise.shape)
+    assert mean.stride() == std.stride() == (mean.stride(0), 1), (mean.stride(), std.stride())
     assert std.data_ptr() - mean.data_ptr() == width * mean.element_size(), "no halves of a row"
     noise = noise.contiguous()
     out = torch.empty_like(noise)
@@ -47,6 +48,8 @@ def lambda_returns(
 ) -> Tensor:
     """Compute the mixture of n-step returns; see `utils.returns.lambda_returns`."""
     parts = [x.float().contiguous() for x in (reward, discount, next_value)]
+    shapes = [x.shape for x in (*parts, trace) if isinstance(x, Tensor)]
+    assert len(set(shapes)) == 1, shapes
     n_steps, n = parts[0].shape
     block = triton.next_power_of_2(n_steps)
     at_once = min(max(1, _NUMBERS_AT_ONCE // block), triton.next_power_of_2(n))
