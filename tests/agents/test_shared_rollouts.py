@@ -96,3 +96,16 @@ def test_a_parameter_without_a_gradient_counts_as_zero():
     parameter = torch.nn.Parameter(torch.zeros(2))
     average_gradients([parameter], Other(), weight=0.5)
     assert parameter.grad.tolist() == pytest.approx([1.0, 1.0])
+
+
+def test_averaged_gradients_lie_in_memory_as_their_parameters():
+    class Nobody:
+        def sum_(self, flat):
+            pass
+
+    numbers = torch.arange(24.0).view(1, 6, 2, 2)
+    parameter = torch.nn.Parameter(torch.zeros_like(numbers).to(memory_format=torch.channels_last))
+    parameter.grad = numbers.to(memory_format=torch.channels_last)
+    average_gradients([parameter], Nobody(), weight=0.5)
+    assert parameter.grad.stride() == parameter.stride() != numbers.stride()
+    assert torch.equal(parameter.grad, 0.5 * numbers)

@@ -1,7 +1,7 @@
 """How gradients, and what an optimiser knows, lie in memory: as the parameters do.
 
 A fused step walks through all of them at once, number by number: on a CPU it takes wrong numbers
-where something lies otherwise, on a GPU it refuses, and steps over lists of tensors become slow.
+where something lies otherwise.
 """
 
 from __future__ import annotations
