@@ -113,16 +113,14 @@ def _start_of_curve(task: str, mean: float, spread: float, *, config: str, remar
     published = Published("DreamerV3", mean, spread, "100k frames")
     goal = float(round(mean - spread))
     remark = f"the goal is the lower end of the published spread; {remark}"
-    return Entry(
-        f"dm_control/{task}:{config}", 3, goal, (published,), remark=remark, judged="last"
-    )
+    return Entry(f"dm_control/{task}:{config}", 3, goal, (published,), remark=remark, judged="last")
 
 
 _THREE_EACH = "three trainings of each of two tasks shared one H200, which the wall time tells."
 _HIGH_LR = (
     "with the rates of `dreamer_50k` these seeds came to 394, 103 and 334. The higher ones were "
-    "chosen after seeds 1 to 3 had been at half their way with them; they came to 244, 167 and 519. "
-    "Three to six trainings shared one H200, which the wall time tells."
+    "chosen after seeds 1 to 3 had been at half their way with them; they came to 244, 167 and "
+    "519. Three to six trainings shared one H200, which the wall time tells."
 )
 _SHARED = (
     "six to nine trainings shared one H200, which the wall time tells. Its length was chosen "
@@ -308,8 +306,8 @@ ENTRIES = (
         remark=(
             "the published figure is of a model with 200M parameters, ours has 12M and four times "
             "the updates, which were chosen after half a training of these seeds with as many; the "
-            "three shared one H200, which the wall time tells. Before a fault was mended that reset "
-            "states at the wrong steps on a GPU, these seeds had come to 81, 56 and 76."
+            "three shared one H200, which the wall time tells. Before a fault was mended that "
+            "reset states at the wrong steps on a GPU, these seeds had come to 81, 56 and 76."
         ),
         judged="last",
     ),
