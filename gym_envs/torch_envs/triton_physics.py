@@ -45,10 +45,18 @@ def triton_physics(env_id: str) -> tuple[Any, Any]:
     """Return `transition` and `observe` of an environment for blocks of environments."""
     spec: ClassicSpec = classic_spec(env_id)
     transition, observe = (
-        _jit(rebind(function, math=_MATH, constant=tl.constexpr, compile_helper=_jit))
+        _jit(rebind(function, math=_MATH, constant=_constant, compile_helper=_jit))
         for function in (spec.transition, spec.observe)
     )
     return transition, observe
+
+
+def _constant(value: float) -> Any:
+    """Return a number of the physics as Triton takes it.
+
+    What the interpreter multiplies by a constexpr becomes one, which its mathematics refuses.
+    """
+    return value if triton.knobs.runtime.interpret else tl.constexpr(value)
 
 
 def _jit(function: Callable[..., Any]) -> Any:

@@ -42,7 +42,7 @@ def make_policy(
     }
     plans: dict[str, Any] = {
         "horizon": 3,
-        "n_iterations": 3,
+        "n_iterations": 2,
         "n_candidates": 20,
         "n_elites": 6,
         "temperature": 0.5,

@@ -14,6 +14,8 @@ from utils.policies.fused_planning.kernels import norm_mish_kernel, refine_kerne
 from utils.policies.fused_planning.planner import FusedPlanner
 
 TOLERANCE = {"rtol": 2e-4, "atol": 2e-5}
+SHORT = {"planning": {"horizon": 2, "n_iterations": 2, "n_candidates": 6, "n_elites": 3}}
+"""Plans that soon are made where the kernels are interpreted."""
 
 
 def both_plans(policy, planner=None, *, n=2, deterministic=False, seed=1):
@@ -64,11 +66,11 @@ def test_plans_are_those_of_torch(changes):
 
 
 def test_noise_that_all_problems_share_is_read_by_each():
-    assert_equal_plans(*both_plans(make_policy(), n=3, deterministic=True))
+    assert_equal_plans(*both_plans(make_policy(n_proposals=2, **SHORT), n=3, deterministic=True))
 
 
 def test_what_the_weights_become_is_read_and_nothing_of_the_plan_before():
-    policy, planner = make_policy(ends=True), FusedPlanner()
+    policy, planner = make_policy(ends=True, n_proposals=2, **SHORT), FusedPlanner()
     both_plans(policy, planner, seed=5)
     with torch.no_grad():
         for parameter in policy.parameters():
@@ -78,7 +80,7 @@ def test_what_the_weights_become_is_read_and_nothing_of_the_plan_before():
 
 
 def test_memory_made_in_inference_mode_serves_outside_of_it_and_back():
-    policy, planner = make_policy(), FusedPlanner()
+    policy, planner = make_policy(n_proposals=2, **SHORT), FusedPlanner()
     with torch.inference_mode():
         assert_equal_plans(*both_plans(policy, planner))
     assert_equal_plans(*both_plans(policy, planner))
@@ -87,7 +89,7 @@ def test_memory_made_in_inference_mode_serves_outside_of_it_and_back():
 
 
 def test_a_copy_of_a_policy_plans_with_its_own_weights():
-    policy, planner = make_policy(), FusedPlanner()
+    policy, planner = make_policy(n_proposals=2, **SHORT), FusedPlanner()
     both_plans(policy, planner)
     twin = copy.deepcopy(policy)
     with torch.no_grad():
