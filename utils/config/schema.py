@@ -332,6 +332,13 @@ class Config(BaseModel):
         """List the contradictions among the settings of this algorithm; none by default."""
         return []
 
+    def implied_settings(self) -> dict[str, Any]:
+        """Return what holds for settings that nobody chose, where other settings decide it.
+
+        Those of a block stand under its name; a setting that is missing has its field's default.
+        """
+        return {}
+
     @property
     def n_processes(self) -> int:
         """Processes that train together."""

@@ -39,23 +39,22 @@ def learner_view(
     """Read how a run's learner weighed rewards.
 
     Args:
-        config: Of the run; `gamma` and, where the algorithm has one, `gae_lambda` may follow a
+        config: Of the run; `gamma` and, where the algorithm has one, its trace decay may follow a
             schedule.
         timesteps: How long the policy had been trained.
         reward_factor: What the reward normaliser multiplied by then; 1 without one.
         own_discount: What the policy discounts by, where the config leaves that to the length of
             an episode (`gamma: null`).
     """
-    known = type(config).model_fields
-    settings = {name: getattr(config, name) for name in ("gamma", "gae_lambda") if name in known}
-    if "gamma" in settings and settings["gamma"] is None:
+    gamma = getattr(config, "gamma", 1.0)
+    if gamma is None:
         assert own_discount is not None, config.algo_id
-        settings["gamma"] = own_discount
+        gamma = own_discount
+    # The return of Dreamer's dreams less the value is the advantage of the same decay.
+    trace = getattr(config, "gae_lambda", getattr(config, "return_lambda", 1.0))
     gamma, gae_lambda = (
-        schedule_value(settings[name], timesteps=timesteps, max_timesteps=config.max_timesteps)
-        if name in settings
-        else 1.0
-        for name in ("gamma", "gae_lambda")
+        schedule_value(setting, timesteps=timesteps, max_timesteps=config.max_timesteps)
+        for setting in (gamma, trace)
     )
     return LearnerView(
         gamma=gamma,

@@ -267,7 +267,7 @@ class EpisodeRecorder:
             name: np.stack([thought[name] for thought in log.thoughts]) for name in log.thoughts[0]
         }
         thoughts = {
-            name: part.squeeze(1) if name in ("value", "entropy") else part
+            name: part.squeeze(1) if name in ("value", "promise", "entropy") else part
             for name, part in thoughts.items()
         }
         traces = {

@@ -214,11 +214,14 @@ class PlanningPolicy(Belief):
     def explain(
         self, observation: Observation, *, mask: Tensor | None = None, state: Tensor | None = None
     ) -> dict[str, Tensor]:
-        """Return what a choice rests on: the planned action and what the plan promises."""
+        """Return what a choice rests on: the planned action and what the plan promises.
+
+        The promise (B,) ends at the horizon, so that it is no value, which goes on behind it.
+        """
         drawn, _, value = self.choose(
             observation, generator=None, deterministic=True, mask=mask, state=state
         )
-        return {"action_planned": drawn, "value": value}
+        return {"action_planned": drawn, "promise": value}
 
     @torch.no_grad()
     def trace_plan(

@@ -160,19 +160,23 @@ def flatten_settings(config: Config) -> list[tuple[str, Any, tuple[Any] | None]]
     Identity and the facts about the environment are left out; a setting that has no default has
     None.
     """
-    return list(_flatten(config, prefix=""))
+    return list(_flatten(config, config.implied_settings(), prefix=""))
 
 
 _LEFT_OUT = frozenset({"config_id", "description", "spec"})
 
 
-def _flatten(model: Any, *, prefix: str) -> Iterable[tuple[str, Any, tuple[Any] | None]]:
+def _flatten(
+    model: Any, implied: Mapping[str, Any], *, prefix: str
+) -> Iterable[tuple[str, Any, tuple[Any] | None]]:
     for name, field in type(model).model_fields.items():
         value = getattr(model, name)
         if not prefix and name in _LEFT_OUT:
             continue
         if hasattr(type(value), "model_fields"):
-            yield from _flatten(value, prefix=f"{prefix}{name}.")
+            yield from _flatten(value, implied.get(name, {}), prefix=f"{prefix}{name}.")
+        elif name in implied:
+            yield prefix + name, value, (implied[name],)
         else:
             yield prefix + name, value, None if field.is_required() else (field.default,)
 

@@ -208,3 +208,9 @@ def test_a_discount_that_nobody_knows_is_no_number():
     assert view.gamma == 0.95
     with pytest.raises(AssertionError):
         learner_view(config, timesteps=0, reward_factor=1.0)
+
+
+def test_what_planet_promises_is_no_value_and_gives_no_advantage(open_room):
+    traces = open_room("planet").record.traces
+    assert "promise" in traces
+    assert not {"value", "advantage"} & set(traces)

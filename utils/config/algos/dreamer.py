@@ -7,7 +7,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Gt
 from pydantic import Field, model_validator
+from typing_extensions import override
 
+from utils.config.algos.implied import implied_settings
 from utils.config.algos.world_model import (
     SIZES,
     WORLD_MODEL_EFFECT_RULES,
@@ -227,14 +229,22 @@ class DreamerConfig(WorldModelConfig):
     @classmethod
     def _spell_out_version(cls, data: Any) -> Any:
         """Write out what a version sets where the config does not."""
-        if not isinstance(data, Mapping):
-            return data
-        defaults = dict(VERSIONS.get(data.get("version", 3), {}))
-        if data.get("optimizer", defaults.get("optimizer", "LaProp")) != "LaProp":
-            defaults.setdefault("agc", None)
-        if "optimizer" in data and data["optimizer"] != defaults.get("optimizer"):
-            defaults.pop("optimizer_kwargs", None)
-        given = data.get("policy_kwargs") or {}
-        sizes = SIZES.get(given.get("size", ""), {})  # a size that is named is meant
-        shape = {k: v for k, v in defaults.pop("policy_kwargs", {}).items() if k not in sizes}
-        return {**defaults, **data, "policy_kwargs": {**shape, **given}}
+        return _of_version(data) if isinstance(data, Mapping) else data
+
+    @override
+    def implied_settings(self) -> dict[str, Any]:
+        implied = implied_settings(self, _of_version, by=("version", "optimizer"), sizes=SIZES)
+        return {"optimizer": VERSIONS[self.version].get("optimizer", "LaProp"), **implied}
+
+
+def _of_version(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings with those that their version sets where they do not."""
+    defaults = dict(VERSIONS.get(data.get("version", 3), {}))
+    if data.get("optimizer", defaults.get("optimizer", "LaProp")) != "LaProp":
+        defaults.setdefault("agc", None)
+    if "optimizer" in data and data["optimizer"] != defaults.get("optimizer"):
+        defaults.pop("optimizer_kwargs", None)
+    given = data.get("policy_kwargs") or {}
+    sizes = SIZES.get(given.get("size", ""), {})  # a size that is named is meant
+    shape = {k: v for k, v in defaults.pop("policy_kwargs", {}).items() if k not in sizes}
+    return {**defaults, **data, "policy_kwargs": {**shape, **given}}

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
+from typing_extensions import override
 
+from utils.config.algos.implied import implied_settings
 from utils.config.algos.world_model import (
     SIZES,
     WORLD_MODEL_EFFECT_RULES,
@@ -108,17 +110,11 @@ class PlanetConfig(WorldModelConfig):
     @classmethod
     def _spell_out_published(cls, data: Any) -> Any:
         """Write out what is published where the config has none of its own."""
-        if not isinstance(data, Mapping):
-            return data
-        given = data.get("policy_kwargs") or {}
-        sizes = SIZES.get(given.get("size", ""), {})
-        kwargs = {k: v for k, v in PUBLISHED_KWARGS.items() if k not in sizes}
-        published = dict(PUBLISHED)
-        if data.get("optimizer", "Adam") != "Adam":
-            published["optimizer_kwargs"] = {}
-        if data.get("optimizer") == "LaProp":
-            del published["agc"]
-        return {**published, **data, "policy_kwargs": {**kwargs, **given}}
+        return _with_published(data) if isinstance(data, Mapping) else data
+
+    @override
+    def implied_settings(self) -> dict[str, Any]:
+        return implied_settings(self, _with_published, by=("optimizer",), sizes=SIZES)
 
     def find_inconsistencies(self) -> list[Problem]:
         """List what does not fit together in model, plans and phases."""
@@ -130,3 +126,16 @@ class PlanetConfig(WorldModelConfig):
             )
             problems.append(Problem(("planning_elites", "planning_candidates"), message))
         return problems
+
+
+def _with_published(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings with those that are published where they have none of their own."""
+    given = data.get("policy_kwargs") or {}
+    sizes = SIZES.get(given.get("size", ""), {})
+    kwargs = {k: v for k, v in PUBLISHED_KWARGS.items() if k not in sizes}
+    published = dict(PUBLISHED)
+    if data.get("optimizer", "Adam") != "Adam":
+        published["optimizer_kwargs"] = {}
+    if data.get("optimizer") == "LaProp":
+        del published["agc"]
+    return {**published, **data, "policy_kwargs": {**kwargs, **given}}

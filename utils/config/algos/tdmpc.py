@@ -8,12 +8,14 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge, Gt, Lt
 from pydantic import BaseModel, Field, model_validator
+from typing_extensions import override
 
 from utils.config.algos.effect_rules import (
     HAS_NO_PRIORITIES,
     knows_no_masks,
     reads_raw_observations,
 )
+from utils.config.algos.implied import implied_settings
 from utils.config.algos.replay import REPLAY_EFFECT_RULES
 from utils.config.algos.sequence import SequenceConfig
 from utils.config.fields import (
@@ -326,11 +328,11 @@ class TDMPCConfig(SequenceConfig):
     @classmethod
     def _spell_out_version(cls, data: Any) -> Any:
         """Write out what a version sets where the config does not."""
-        if not isinstance(data, Mapping):
-            return data
-        defaults = dict(VERSIONS.get(data.get("version", 2), {}))
-        kwargs = {**defaults.pop("policy_kwargs", {}), **(data.get("policy_kwargs") or {})}
-        return {**defaults, **data, "policy_kwargs": kwargs}
+        return _of_version(data) if isinstance(data, Mapping) else data
+
+    @override
+    def implied_settings(self) -> dict[str, Any]:
+        return implied_settings(self, _of_version, by=("version",), sizes=TDMPC_SIZES)
 
     @property
     def hyperparameters(self) -> dict[str, Schedulable]:
@@ -403,3 +405,10 @@ class TDMPCConfig(SequenceConfig):
             )
             problems.append(Problem(("n_proposals", "n_candidates"), message))
         return problems
+
+
+def _of_version(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings with those that their version sets where they do not."""
+    defaults = dict(VERSIONS.get(data.get("version", 2), {}))
+    kwargs = {**defaults.pop("policy_kwargs", {}), **(data.get("policy_kwargs") or {})}
+    return {**defaults, **data, "policy_kwargs": kwargs}

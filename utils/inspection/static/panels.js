@@ -126,6 +126,7 @@ export class NumberPanel {
 
 const FACTS = [
   ["Value", "value", "What the critic expects from here on, discounted, as the learner is paid"],
+  ["Promise", "promise", "What the plan promises until its horizon, as the learner is paid"],
   ["Advantage", "advantage", "How much better the chosen action did than the critic expected"],
   ["Reward", "reward", "What the environment pays for this step"],
   ["Return", "so_far", "Sum of the rewards before this step"],

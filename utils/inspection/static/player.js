@@ -369,7 +369,7 @@ class Player {
     };
     this.screens.forEach((screen, i) => add(...this.actionChart(screen, i)));
     for (const [key, title] of [
-      ["value", "Value"], ["advantage", "Advantage"], ["reward", "Reward"],
+      ["value", "Value"], ["promise", "Promise of the plan"], ["advantage", "Advantage"], ["reward", "Reward"],
       ["so_far", "Return so far"], ["learner_reward", "Learner's reward"], ["entropy", "Entropy"],
     ]) {
       add(this.oneLineEach(key), { title });

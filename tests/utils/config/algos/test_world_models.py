@@ -10,6 +10,7 @@ from tests.helpers.config_files import write_variants
 from utils.config import load_config
 from utils.config.algos.world_model import SIZES
 from utils.errors import ConfigError
+from utils.reports.sections import flatten_settings
 
 PLAIN = "max_timesteps: 100000\nn_envs: 1\n"
 VARIANTS = {
@@ -223,3 +224,34 @@ def test_a_phase_learns_from_enough(tmp_path, variant, hook, changes, needed) ->
     assert "phase 'learn' (phases.1) learns from " in line
     assert line.startswith("--set phases=")
     assert f"stored timesteps and needs {needed:,}: collect more before it" in line
+
+
+@pytest.mark.parametrize("variant", ["v3", "v2", "v1", "planet"])
+def test_what_a_version_sets_is_no_choice_of_the_config(tmp_path, variant):
+    """Hand-chosen settings are told beside what would have held: the version's, or the size's."""
+
+    def chosen(*overrides):
+        settings = flatten_settings(load(tmp_path, variant, *overrides))
+        own = {key: (value, default[0]) for key, value, default in settings if default is not None}
+        return {key: pair for key, pair in own.items() if pair[0] != pair[1]}
+
+    of_config = {"version": (int(variant[1]), 3)} if variant in ("v2", "v1") else {}
+    assert chosen() == of_config
+    # 16 is the batch of the third version and of the second, 50 that of the other two.
+    batches = {"v3": {}, "v2": {}, "v1": (16, 50), "planet": (16, 50)}[variant]
+    assert chosen("batch_size=16") == of_config | ({"batch_size": batches} if batches else {})
+    assert chosen("policy_kwargs.size=1M") == of_config | {"policy_kwargs.size": ("1M", "12M")}
+    deter = SIZES["1M"]["deter"]
+    told = chosen("policy_kwargs.size=1M", "policy_kwargs.deter=8")
+    assert told["policy_kwargs.deter"] == (8, deter)
+
+
+def test_the_size_of_a_tdmpc_is_no_choice_of_each_width(tmp_path):
+    write_variants(
+        tmp_path, v2=f"algo_id: tdmpc\n{PLAIN}", v1=f"algo_id: tdmpc\nversion: 1\n{PLAIN}"
+    )
+    for variant, chosen in (("v2", {}), ("v1", {"version": 1})):
+        overrides = ["policy_kwargs.size=1M"] if variant == "v2" else []
+        config = load_config(f"Toy-v0:{variant}", overrides, config_dir=tmp_path)
+        told = {k: v for k, v, d in flatten_settings(config) if d is not None and d[0] != v}
+        assert told == chosen | ({"policy_kwargs.size": "1M"} if overrides else {})
