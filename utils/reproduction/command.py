@@ -215,6 +215,8 @@ def _describe_left_out(left_out: Sequence[LeftOut]) -> list[str]:
 
 def _describe_cost(suite: Suite, waiting: Sequence[Job], options: argparse.Namespace) -> str:
     """Say how much is left to train and how long that takes, as far as anybody knows."""
+    if not suite.jobs and suite.left_out:
+        return "total: nothing that this machine can train"
     if not waiting:
         return "total: nothing left to train"
     seconds, n_unknown = suite.estimate(waiting)

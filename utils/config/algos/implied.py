@@ -22,7 +22,7 @@ def implied_settings(
         sizes: What each size sets in `policy_kwargs`.
     """
     size = config.policy_kwargs.size  # type: ignore[attr-defined]
-    fields = type(config.policy_kwargs).model_fields  # type: ignore[attr-defined]
+    fields = type(config.policy_kwargs).model_fields
     # A size that a config names comes before the shape of a version; the default does not.
     named = {} if size == fields["size"].default else {"size": size}
     filled = fill({**{key: getattr(config, key) for key in by}, "policy_kwargs": named})
