@@ -1,7 +1,8 @@
 """numba, set up: modules with compiled functions take `njit` from here and never from numba.
 
-Three things must be settled before numba compiles or loads anything: which registers it may use,
-where compiled code is kept, and that a person who waits for a compiler is told so.
+Four things must be settled before numba compiles or loads anything: which registers it may use,
+where compiled code is kept, whose copy of a helper a function calls, and that a person who waits
+for a compiler is told so.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 import llvmlite.binding
 import numba
 from numba import njit
-from numba.core import event
+from numba.core import codegen, event
 from numba.extending import intrinsic
 
 from gym_envs.compile_notice import say_compiling
@@ -113,6 +114,26 @@ def _remove_unused(parent: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
+def _call_own_copies() -> None:
+    """Have each compiled function call the copies of helpers that were compiled into it.
+
+    numba compiles helpers into their caller as symbols of which any definition will do. A process
+    that compiles has loaded each helper by itself, too, and its callers are given that one; a
+    process that finds the caller on disk has the caller's copy alone, which has been optimised with
+    it. Where sums may be reordered the two round differently, so that the first run on a machine
+    would differ from all later ones. Copies that are private are the same in both.
+    """
+    optimize = codegen.CPUCodeLibrary._optimize_final_module
+
+    def make_private_and_optimize(library: codegen.CPUCodeLibrary) -> None:
+        for function in library._final_module.functions:
+            if function.linkage == llvmlite.binding.Linkage.linkonce_odr:
+                function.linkage = "internal"
+        optimize(library)
+
+    codegen.CPUCodeLibrary._optimize_final_module = make_private_and_optimize
+
+
 def _configure() -> None:
     """Set numba's options; what a person has set by environment variables stays."""
     numba.config.CACHE_DIR = str(choose_cache_folder())
@@ -120,6 +141,7 @@ def _configure() -> None:
         # Some processors are described as preferring half registers; these kernels do not.
         features = llvmlite.binding.get_host_cpu_features().flatten()
         numba.config.CPU_FEATURES = f"{features},-prefer-256-bit"
+    _call_own_copies()
     event.register("numba:compile", _CompileNotice())
 
 

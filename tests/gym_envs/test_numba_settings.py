@@ -113,3 +113,23 @@ def test_a_folder_that_a_person_chose_holds_code_by_its_sources_too(tmp_path, mo
     folder = choose_cache_folder()
     assert folder.is_relative_to(tmp_path)
     assert folder.name == source_fingerprint()
+
+
+def test_who_compiles_computes_what_those_compute_who_find_it_compiled(tmp_path):
+    """To the last bit: or the first run on a machine could be neither repeated nor resumed."""
+    program = "from tests.helpers.compiled_terms import fingerprint; print(fingerprint())"
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    first, second = (
+        subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        for _ in range(2)
+    )
+    assert "compiling" in first.stderr
+    assert "compiling" not in second.stderr
+    assert first.stdout == second.stdout
