@@ -128,10 +128,16 @@ def load_policy_state(
     Raises:
         CheckpointError: Names or shapes do not fit; one line names what differs.
     """
-    theirs, ours = state["policy"], policy.state_dict()
-    differences = _differing_tensors(theirs, ours)
+    check_policy_fits(policy, state, source=source, config=config)
+    policy.load_state_dict(state["policy"])
+
+
+def check_policy_fits(
+    policy: ActorCritic, state: dict, *, source: Path, config: Config | None = None
+) -> None:
+    """Refuse a state that `load_policy_state` could not load; see there."""
+    differences = _differing_tensors(state["policy"], policy.state_dict())
     if not differences:
-        policy.load_state_dict(theirs)
         return
     settings = [] if config is None else _differing_settings(source, config)
     raise CheckpointError(

@@ -19,11 +19,11 @@ from agents import build_agent
 from agents.base_agent import BaseAgent
 from agents.final_test import judge_policies, results_record
 from agents.interrupts import RunInterruptedError, StopSignals
-from agents.loading import load_policy_state
+from agents.loading import check_policy_fits, load_policy_state
 from agents.result_text import describe_debug, describe_result, describe_start, run_reference
 from trainer_callbacks.build import build_callbacks, build_console
 from trainer_callbacks.run_control import HELP
-from utils.checkpoints import load_acting_state
+from utils.checkpoints import load_acting_state, rewind
 from utils.config import Config, PPOConfig
 from utils.environment import resolve_reward_threshold, solved_threshold
 from utils.errors import CheckpointError, ConfigError, DivergedError, StorageError, UserError
@@ -106,6 +106,7 @@ def build_for_plan(
     try:
         _check_fits(state, agent, source=plan.checkpoint)
         if plan.resumed_run is not None:
+            check_policy_fits(agent.policy, state, source=plan.checkpoint)
             return agent, state
         load_policy_state(agent.policy, state, source=plan.checkpoint, config=config)
         agent.take_over_policy(state)
@@ -285,6 +286,14 @@ class _Session:
             )
         if missing is not None:
             print(f"note: {missing}", file=sys.stderr)
+        if n_removed := rewind(
+            self.run.checkpoints_dir, self.plan.checkpoint, epoch=agent.counters.epoch
+        ):
+            print(
+                f"note: the run goes back to {self.plan.checkpoint.stem}: its later rows and "
+                f"{n_removed} later checkpoint{'s' * (n_removed > 1)} are removed",
+                file=sys.stderr,
+            )
         if n_lost:
             print(
                 f"note: {n_lost} of {agent.train_env.num_envs} environments could not be restored; "

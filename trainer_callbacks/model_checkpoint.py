@@ -6,7 +6,7 @@ import contextlib
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from lightning.pytorch import Callback, Trainer
 from typing_extensions import override
 
 from trainer_callbacks.warmup_eval import first_evaluation_epoch
-from utils.checkpoints import point, resolve, save_checkpoint
+from utils.checkpoints import point, read_description, resolve, save_checkpoint
 from utils.config import ReplayConfig, WorldModelsConfig
 from utils.errors import CheckpointError
 from utils.loggers.number_text import format_duration
@@ -55,6 +55,8 @@ class ModelCheckpoint(Callback):
         self._is_first_epoch = True
         is_resumed = pl_module.counters.epoch > 0
         self._saved_epoch = pl_module.counters.epoch if is_resumed else None
+        if is_resumed:
+            self._check_best(pl_module.run.checkpoints_dir)
 
     @override
     def on_train_epoch_end(self, trainer: Trainer, pl_module: Any) -> None:
@@ -117,6 +119,15 @@ class ModelCheckpoint(Callback):
     @override
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self._best_score = state_dict["best_score"]
+
+    def _check_best(self, folder: Path) -> None:
+        """Forget the best score where its policy has been removed: see `rewind`."""
+        told: Mapping[str, Any] = {}
+        with contextlib.suppress(CheckpointError):
+            told = read_description(resolve(folder, "best"))
+        if told and not (told["is_best_so_far"] and told["best_score"] == self._best_score):
+            score = told["metrics"].get(SCORE_KEY)
+            self._best_score = score if isinstance(score, float) else None
 
     def _is_due(self, agent: Any) -> bool:
         frequency = agent.config.checkpoint_freq_epochs

@@ -301,3 +301,26 @@ def test_processes_that_share_environments_keep_them_under_a_debugger(monkeypatc
     config = make_config(devices=2)
     assert resolve(config).n_envs == config.n_envs == 2
     assert resolve(make_config()).n_envs == 1
+
+
+def test_a_run_of_other_networks_is_not_resumed(tmp_path):
+    run = run_training(make_config(), tmp_path)
+    changed = make_config(policy_kwargs={"hidden_dims": [9]}, max_timesteps=10_000)
+    with pytest.raises(CheckpointError, match="holds other networks"):
+        run_training(changed, tmp_path, resumed_run=run, checkpoint=run.checkpoint("@last"))
+
+
+def test_a_run_that_goes_back_is_as_if_the_rest_had_never_been(tmp_path, capsys):
+    config = make_config(checkpoint_freq_epochs=1, keep_checkpoints=100)
+    run = run_training(config, tmp_path)
+    n_epochs = int(run.checkpoint("@last").stem.removeprefix("epoch="))
+    rows = run.metrics_csv.read_text()
+    state = load_checkpoint(run.checkpoint("@last"))
+    assert n_epochs > 1
+    (run.checkpoints_dir / "epoch=99.ckpt").write_bytes(b"of a later time")
+    run = run_training(config, tmp_path, resumed_run=run, checkpoint=run.checkpoint("epoch=01"))
+    assert f"goes back to epoch=01: its later rows and {n_epochs} later" in capsys.readouterr().err
+    assert not (run.checkpoints_dir / "epoch=99.ckpt").exists()
+    assert len(run.metrics_csv.read_text().splitlines()) == len(rows.splitlines())
+    again = load_checkpoint(run.checkpoint("@last"))
+    assert all(again["policy"][name].equal(state["policy"][name]) for name in state["policy"])

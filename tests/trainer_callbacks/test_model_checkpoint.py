@@ -8,7 +8,7 @@ import pytest
 from tests.helpers.fake_agent import FakeAgent, FakeConfig
 from trainer_callbacks import model_checkpoint
 from trainer_callbacks.model_checkpoint import ModelCheckpoint
-from utils.checkpoints import load_checkpoint
+from utils.checkpoints import load_checkpoint, read_description, rewind
 from utils.errors import StorageError
 
 
@@ -219,3 +219,28 @@ def test_run_too_short_for_a_periodic_save_says_so_once(
             clock.now += seconds_per_epoch
             agent.train_epoch()
     assert caplog.text.count("no checkpoint falls into this run of about 10 epochs") == warns
+
+
+def test_a_run_that_goes_back_finds_its_best_again(tmp_path):
+    agent = make_agent(tmp_path, keep_checkpoints=10)
+    for score in (37.0, 263.0, 15.0, 500.0):
+        agent.train_epoch(val__roll__ep_rew_mean=score)
+    folder = agent.run.checkpoints_dir
+    rewind(folder, folder / "epoch=03.ckpt", epoch=3)
+    resumed = resume(agent)
+    resumed.train_epoch(val__roll__ep_rew_mean=300.0)  # less than 500, which is no more
+    assert pointer(resumed, "best") == "epoch=04"
+    assert read_description(folder / "epoch=04.ckpt")["best_score"] == 300.0
+
+
+def test_the_score_of_a_best_policy_that_is_gone_counts_no_more(tmp_path):
+    agent = make_agent(tmp_path, keep_checkpoints=10)
+    for score in (37.0, 263.0, 15.0, 500.0):
+        agent.train_epoch(val__roll__ep_rew_mean=score)
+    folder = agent.run.checkpoints_dir
+    (folder / "epoch=02.ckpt").unlink()
+    rewind(folder, folder / "epoch=03.ckpt", epoch=3)
+    resumed = resume(agent)
+    assert pointer(resumed, "best") == "epoch=03"
+    resumed.train_epoch(val__roll__ep_rew_mean=16.0)  # the policy of 263 is gone, this beats 15
+    assert pointer(resumed, "best") == "epoch=04"
