@@ -9,6 +9,7 @@ import shutil
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,8 +100,8 @@ def build_for_plan(
         CheckpointError: The checkpoint does not fit the config.
     """
     state = None if plan.checkpoint is None else load_acting_state(plan.checkpoint)
-    with collector_paused(keeps=False):  # numba is imported where an environment needs it
-        agent = build_agent(config, team=team)
+    with collector_paused(keeps=False), _enough_memory(config):
+        agent = build_agent(config, team=team)  # imports numba where an environment needs it
     if state is None:
         return agent, None
     try:
@@ -114,6 +115,21 @@ def build_for_plan(
         agent.close()
         raise
     return agent, None
+
+
+@contextlib.contextmanager
+def _enough_memory(config: Config) -> Iterator[None]:
+    """Say in a line that what is built needs more memory than there is."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        text = str(error).splitlines()[0] if str(error) else type(error).__name__
+        if not isinstance(error, MemoryError) and "allocate" not in text:
+            raise
+        raise ConfigError(
+            f"{config.config_id} needs more memory than there is ({text}): choose fewer n_envs, or "
+            "smaller networks, stacks or rollouts"
+        ) from None
 
 
 def _begin_run(config: Config, plan: TrainingPlan, team: Team | None) -> int:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from agents import training
 from agents.training import resolve_machine, train
 from tests.helpers.agents import ENVS
 from tests.helpers.saved_states import all_finite
@@ -324,3 +325,16 @@ def test_a_run_that_goes_back_is_as_if_the_rest_had_never_been(tmp_path, capsys)
     assert len(run.metrics_csv.read_text().splitlines()) == len(rows.splitlines())
     again = load_checkpoint(run.checkpoint("@last"))
     assert all(again["policy"][name].equal(state["policy"][name]) for name in state["policy"])
+
+
+@pytest.mark.parametrize(
+    "fault", [MemoryError("no 32 GiB"), RuntimeError("DefaultCPUAllocator: can't allocate memory")]
+)
+def test_what_does_not_fit_into_memory_is_told_in_a_line(fault, tmp_path, monkeypatch):
+    def build(*_, **__):
+        raise fault
+
+    monkeypatch.setattr(training, "build_agent", build)
+    with pytest.raises(ConfigError, match=r"Toy-v0:ppo needs more memory than there is \(.*\): ch"):
+        run_training(make_config(), tmp_path)
+    assert not list(tmp_path.iterdir())

@@ -56,6 +56,8 @@ Flag = Annotated[bool, Strict()]
 Integer = Annotated[int, Strict(), BeforeValidator(_whole_float_to_integer)]
 PositiveInteger = Annotated[Integer, Ge(1)]
 NonNegativeInteger = Annotated[Integer, Ge(0)]
+Count = Annotated[PositiveInteger, Le(2**31 - 1)]
+"""As many as 32 bits count, which compiled environments count with."""
 Number = Annotated[float, Strict(), AllowInfNan(False)]
 PositiveNumber = Annotated[Number, Gt(0)]
 NonNegativeNumber = Annotated[Number, Ge(0)]

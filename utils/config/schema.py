@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from utils.config.atari import is_atari, spell_out_env_kwargs
 from utils.config.fields import (
+    Count,
     Flag,
     Integer,
     NonNegativeInteger,
@@ -89,7 +90,7 @@ class Config(BaseModel):
     spec: SpecConfig = Field(default=SpecConfig(), description="Facts about the environment.")
 
     # Environment
-    n_envs: PositiveInteger = Field(description="Environments stepped side by side, >= 1.")
+    n_envs: Count = Field(description="Environments stepped side by side, >= 1.")
     vectorization: Literal["auto", "sync", "async", "native", "simd", "torch"] = Field(
         default="auto",
         description=(
@@ -118,7 +119,7 @@ class Config(BaseModel):
     env_wrappers: tuple[PlainMapping, ...] = Field(
         default=(), description="Wrappers from the inside out, each {id: Name, ...arguments}."
     )
-    max_episode_steps: PositiveInteger | None = Field(
+    max_episode_steps: Count | None = Field(
         default=None,
         description="Time limit of an episode in steps, >= 1; null: the environment's own.",
     )
@@ -126,7 +127,7 @@ class Config(BaseModel):
     resize_obs: tuple[PositiveInteger, PositiveInteger] | None = Field(
         default=None, description="[height, width] of pictures in pixels; null: as they come."
     )
-    frame_stack: PositiveInteger = Field(
+    frame_stack: Count = Field(
         default=1, description="Newest observations that are stacked into one, >= 1; 1: no stack."
     )
     channel_order: Literal["auto", "first", "last", "none"] = Field(
