@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 import numpy as np
@@ -40,6 +41,7 @@ def write_group_report(
         StorageError: A file cannot be written.
     """
     has_curves = _write_curves(group, members, config)
+    where = runs_dir_option(group)
     chosen = [
         (f"`{key}`", format_setting(value))
         for key, value, default in flatten_settings(config)
@@ -68,9 +70,9 @@ def write_group_report(
         markdown_table(("setting", "value"), chosen),
         "## Next",
         "```\n"
-        f"python scripts/experiments.py show {group.id}\n"
-        f"python scripts/experiments.py compare group={group.id} group=<another>\n"
-        f"python train.py --resume {group.id} --seeds {2 * len(members)}x   # more seeds\n"
+        f"python scripts/experiments.py show {group.id}{where}\n"
+        f"python scripts/experiments.py compare group={group.id} group=<another>{where}\n"
+        f"python train.py --resume {group.id} --seeds {2 * len(members)}x{where}   # more seeds\n"
         "```",
     ]
     write_bytes(group.report_path, ("\n\n".join(parts) + "\n").encode(), sync=False)
@@ -86,6 +88,12 @@ def aggregate_text(scores: MethodScores) -> str:
         f"IQM {format_interval(scores.iqm)} (95 %, bootstrap), "
         f"lowest {scores.lowest:,.2f}, highest {scores.highest:,.2f}"
     )
+
+
+def runs_dir_option(group: RunGroup) -> str:
+    """Return what a command needs to find a group; empty where it looks by itself."""
+    folder = str(group.runs_dir)
+    return "" if folder == "runs" else f" --runs-dir {shlex.quote(folder)}"
 
 
 def count_seeds(n: int) -> str:

@@ -162,14 +162,35 @@ def test_the_machine_is_that_of_the_last_process():
     assert sections.machine_section([]) == "Not recorded."
 
 
+def commands(**changes):
+    options = {
+        "run_id": "r1",
+        "runs_dir": "runs",
+        "config_id": "A:ppo",
+        "checkpoints": ["best", "last"],
+        "is_resumable": True,
+        "more_timesteps": None,
+    }
+    return sections.command_section(**(options | changes))
+
+
 def test_commands_name_the_run_and_its_folder():
-    options = {"run_id": "r1", "config_id": "A:ppo"}
-    text = sections.command_section(runs_dir="runs", more_timesteps=None, **options)
+    text = commands()
     assert "python run_play.py --run-id r1  " in text
     assert "python run_play.py --run-id r1/@last" in text
     assert "python train.py --resume r1 " in text
     assert "--max-timesteps" not in text
     assert "python train.py A:ppo --init-from-run r1" in text
-    text = sections.command_section(runs_dir="else", more_timesteps=2000, **options)
-    assert "python train.py --resume r1 --max-timesteps 2000 --runs-dir else" in text
-    assert text.count("--runs-dir else") == 4
+    text = commands(runs_dir="else where", more_timesteps=2000)
+    assert "python train.py --resume r1 --max-timesteps 2000 --runs-dir 'else where'" in text
+    assert text.count("--runs-dir 'else where'") == 4
+
+
+def test_no_command_is_told_that_would_be_refused():
+    text = commands(is_resumable=False, more_timesteps=2000)
+    assert "--resume" not in text
+    assert "python train.py A:ppo --init-from-run r1 " in text
+    text = commands(checkpoints=["last"])
+    assert "--run-id r1 " not in text
+    assert "--init-from-run r1/@last" in text
+    assert "python" not in commands(checkpoints=[])
