@@ -78,7 +78,7 @@ def build_band(tasks: Sequence[Sequence[Curve]], scales: Sequence[Scale] = ()) -
         return None
     grids = [_grid(curves) for curves in kept]
     values = [
-        np.stack([np.interp(grid, curve.timesteps, curve.values) for curve in curves])
+        np.stack([np.interp(grid, curve.x, curve.values) for curve in curves])
         for grid, curves in zip(grids, kept, strict=True)
     ]
     if scales:
@@ -95,8 +95,8 @@ def build_band(tasks: Sequence[Sequence[Curve]], scales: Sequence[Scale] = ()) -
 
 
 def _grid(curves: Sequence[Curve]) -> np.ndarray:
-    first = max(curve.timesteps[0] for curve in curves)
-    last = max(curve.timesteps[-1] for curve in curves)
+    first = max(curve.x[0] for curve in curves)
+    last = max(curve.x[-1] for curve in curves)
     return np.linspace(min(first, last), last, N_POINTS)
 
 

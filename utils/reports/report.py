@@ -71,7 +71,7 @@ def write_report(
         ),
         *_video_part(run, checkpoints),
         "## Curves",
-        f"![Curves of the metrics over the timesteps]({CURVES_NAME})" if rows else "No epoch.",
+        f"![Curves of the metrics]({CURVES_NAME})" if rows else "No epoch.",
         "## Next",
         sections.command_section(
             run_id=run.id,
