@@ -187,11 +187,26 @@ def format_setting(value: Any) -> str:
         return text
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, tuple):
-        return "[" + ", ".join(format_setting(item) for item in value) + "]"
+    if isinstance(value, tuple | list):
+        text = ", ".join(format_setting(item) for item in value)
+        return f"[{text}]" if all(_is_plain(item) for item in value) else text
+    if isinstance(value, Mapping):
+        return _format_mapping(value)
     if isinstance(value, int) and abs(value) >= 10_000:
         return f"{value:,}"
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _is_plain(item: object) -> bool:
+    return item is None or isinstance(item, str | int | float | tuple | list)
+
+
+def _format_mapping(value: Mapping[str, Any]) -> str:
+    """Write a block as one types it, one with an id as a call: `FrameSkip(skip=4)`."""
+    if "id" in value:
+        rest = [f"{key}={format_setting(item)}" for key, item in value.items() if key != "id"]
+        return f"{value['id']}({', '.join(rest)})"
+    return "{" + ", ".join(f"{key}: {format_setting(item)}" for key, item in value.items()) + "}"
 
 
 def speed_section(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -1,4 +1,5 @@
 from tests.helpers.played_runs import make_config
+from utils.config.algos.phases import PhaseConfig
 from utils.reports import sections
 from utils.rollouts import EvaluationResult
 
@@ -105,7 +106,7 @@ def test_chosen_settings_come_first_with_their_defaults():
         "| `max_timesteps` | 100,000 |  |",
         "| `policy_lr` | 0.001 → 0 |  |",
         "| `policy_kwargs.hidden_dims` | [32] | [64, 64] |",
-        "| `env_kwargs` | {'length': 5} | {} |",
+        "| `env_kwargs` | {length: 5} | {} |",
         "| `clip_range_vf` | 0.2 | null |",
         "| `normalize_reward` | true | false |",
     ):
@@ -113,6 +114,29 @@ def test_chosen_settings_come_first_with_their_defaults():
     assert "gae_lambda" not in chosen
     assert "| `gae_lambda` | 0.95 |" in everything
     assert "| `policy_kwargs.activation` | tanh |" in everything
+
+
+def test_no_setting_is_written_as_python_writes_it():
+    phases = (
+        PhaseConfig(
+            name="collect", type="online", hooks=("collect",), duration={"timesteps": 16_000}
+        ),
+        PhaseConfig(name="play", type="online", hooks=("collect", "evolve")),
+    )
+    wrappers = [{"id": "FrameSkip", "skip": 4}, {"id": "TimeFeature"}]
+    for value, text in (
+        (
+            phases,
+            "collect (online, 16,000 timesteps: collect), "
+            "play (online, to the end: collect, evolve)",
+        ),
+        (wrappers, "FrameSkip(skip=4), TimeFeature()"),
+        (tuple(wrappers[:1]), "FrameSkip(skip=4)"),
+        ({"a": None, "b": [True, 1e-5], "c": {"d": "e"}}, "{a: null, b: [true, 1e-05], c: {d: e}}"),
+        ((), "[]"),
+        (((1, 2), (3, 4)), "[[1, 2], [3, 4]]"),
+    ):
+        assert sections.format_setting(value) == text
 
 
 def test_a_schedule_over_a_part_of_the_run_says_so():
