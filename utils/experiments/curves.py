@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import numpy as np
 from utils.errors import StorageError
 from utils.experiments.methods import Scale
 from utils.loggers.jsonl import read_jsonl
+from utils.metrics.axis import EPOCHS, TIMESTEPS, Axis, choose_axis
 from utils.reports.curves import Curve, read_curve
 from utils.reports.summary import EVALUATION_KEY
 from utils.run import Run
@@ -41,13 +43,22 @@ class Band:
         return Interval(float(self.value[index]), float(self.low[index]), float(self.high[index]))
 
 
-def read_run_curve(run: Run, key: str) -> Curve | None:
+def read_run_curve(run: Run, key: str, *, over: str = TIMESTEPS.key) -> Curve | None:
     """Return one metric of a run over its timesteps; None where it has none or is damaged."""
     try:
-        curve = read_curve(read_jsonl(run.metrics_jsonl), key)
+        curve = read_curve(read_jsonl(run.metrics_jsonl), key, over=over)
     except (StorageError, OSError):
         return None
     return curve if len(curve) else None
+
+
+def choose_common_axis(runs: Sequence[Run]) -> Axis:
+    """Return what goes on in each of the runs; see `choose_axis`. Damaged ones have no say."""
+    axes = set()
+    for run in runs:
+        with contextlib.suppress(StorageError, OSError):
+            axes.add(choose_axis(read_jsonl(run.metrics_jsonl)))
+    return axes.pop() if len(axes) == 1 else EPOCHS
 
 
 def choose_curve_key(runs: Sequence[Run]) -> str:

@@ -9,7 +9,12 @@ import numpy as np
 
 from utils.config import Config
 from utils.experiments.comparison_text import format_interval, format_mean
-from utils.experiments.curves import build_band, choose_curve_key, read_run_curve
+from utils.experiments.curves import (
+    build_band,
+    choose_common_axis,
+    choose_curve_key,
+    read_run_curve,
+)
 from utils.experiments.statistics import FEW_RUNS, MethodScores, summarize_values
 from utils.loggers.number_text import format_duration
 from utils.reports.sections import flatten_settings, format_setting, markdown_table
@@ -144,14 +149,17 @@ def _linked(member: Member) -> tuple[str, ...]:
 def _write_curves(group: RunGroup, members: Sequence[Member], config: Config) -> bool:
     runs = [member.run for member in members if member.run is not None]
     key = choose_curve_key(runs)
-    curves = [curve for run in runs if (curve := read_run_curve(run, key)) is not None]
-    band = build_band([curves])
+    axis = choose_common_axis(runs)
+    curves = [read_run_curve(run, key, over=axis.key) for run in runs]
+    band = build_band([[curve for curve in curves if curve is not None]])
     if band is None:
         return False
     from utils.experiments.figures import curves_figure, draw
 
     what = "evaluation" if key.startswith("val/") else "training"
     panels = {config.env_id: {config.config_id: band}}
-    files = draw(lambda: curves_figure(panels, label=f"return in {what}"), formats=["png"])
+    files = draw(
+        lambda: curves_figure(panels, label=f"return in {what}", x=axis.name), formats=["png"]
+    )
     write_bytes(group.path / _CURVES, files["png"], sync=False)
     return True
