@@ -188,13 +188,18 @@ def format_setting(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, tuple | list):
-        text = ", ".join(format_setting(item) for item in value)
+        text = ", ".join(map(_format_item, value))
         return f"[{text}]" if all(_is_plain(item) for item in value) else text
     if isinstance(value, Mapping):
         return _format_mapping(value)
     if isinstance(value, int) and abs(value) >= 10_000:
         return f"{value:,}"
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _format_item(item: Any) -> str:
+    """Write one of several settings, between which commas stand: numbers have none."""
+    return format_setting(item).replace(",", "") if isinstance(item, int) else format_setting(item)
 
 
 def _is_plain(item: object) -> bool:
@@ -204,9 +209,9 @@ def _is_plain(item: object) -> bool:
 def _format_mapping(value: Mapping[str, Any]) -> str:
     """Write a block as one types it, one with an id as a call: `FrameSkip(skip=4)`."""
     if "id" in value:
-        rest = [f"{key}={format_setting(item)}" for key, item in value.items() if key != "id"]
+        rest = [f"{key}={_format_item(item)}" for key, item in value.items() if key != "id"]
         return f"{value['id']}({', '.join(rest)})"
-    return "{" + ", ".join(f"{key}: {format_setting(item)}" for key, item in value.items()) + "}"
+    return "{" + ", ".join(f"{key}: {_format_item(item)}" for key, item in value.items()) + "}"
 
 
 def speed_section(rows: Sequence[Mapping[str, Any]]) -> str:

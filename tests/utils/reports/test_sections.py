@@ -134,6 +134,7 @@ def test_no_setting_is_written_as_python_writes_it():
         (tuple(wrappers[:1]), "FrameSkip(skip=4)"),
         ({"a": None, "b": [True, 1e-5], "c": {"d": "e"}}, "{a: null, b: [true, 1e-05], c: {d: e}}"),
         ((), "[]"),
+        ({"max_frames": 108_000, "sizes": (20_000, 7)}, "{max_frames: 108000, sizes: [20000, 7]}"),
         (((1, 2), (3, 4)), "[[1, 2], [3, 4]]"),
     ):
         assert sections.format_setting(value) == text
