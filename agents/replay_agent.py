@@ -29,6 +29,7 @@ from utils.errors import CheckpointError
 from utils.models.fast_products import fast_products
 from utils.optimization import build_optimizer, clip_and_step, set_learning_rate
 from utils.optimization.layout import lay_like_parameters
+from utils.phases import PHASES_DONE_KEY
 from utils.rollouts.experience_collector import Explorer
 from utils.schedules import schedule_value
 
@@ -331,7 +332,10 @@ class ReplayAgent(BaseAgent):
         if self.shared is not None:
             n_stored = self.shared.sum(n_stored)
         self.recorder.record("train/replay/n_transitions", float(n_stored))
-        self.recorder.record("train/replay/phase", float(self.source.plan.scheduler.index))
+        scheduler = self.source.plan.scheduler
+        self.recorder.record("train/replay/phase", float(scheduler.index))
+        if len(scheduler.phases) > 1:
+            self.recorder.record(PHASES_DONE_KEY, scheduler.position)
         means, diverged = self.log.flush(None if self.shared is None else self.shared.mean)
         if diverged is not None:
             key, value, update = diverged

@@ -50,6 +50,7 @@ def build_console(
     console = ConsoleWriter(
         title=Title(config.config_id, run.id, solved_threshold, stop_threshold),
         max_timesteps=config.max_timesteps,
+        phases=config.phase_specs,
         log_interval_seconds=config.log_interval_seconds,
     )
     logging.getLogger("gymnasium_solver").addHandler(ConsoleHandler(console))

@@ -39,7 +39,7 @@ from utils.evolution import CmaEs, play_population, require_cma
 from utils.mdn_rnn import play_dreams
 from utils.mdn_rnn.vae import sample_normal
 from utils.optimization import build_optimizer, clip_and_step, set_learning_rate
-from utils.phases import ALL_COMPLETE, COLLECT
+from utils.phases import ALL_COMPLETE, COLLECT, PHASES_DONE_KEY
 from utils.phases.phase_clock import PhaseClock
 from utils.policies.linear_controller_policy import LinearControllerPolicy
 from utils.seeding import derive_seed
@@ -132,6 +132,7 @@ class WorldModelsAgent(BaseAgent):
         self.recorder.record("train/replay/phase", float(self.source.scheduler.index))
         self.recorder.record("train/replay/n_transitions", float(len(self.source.buffer)))
         self._advance(**work)
+        self.recorder.record(PHASES_DONE_KEY, self.source.scheduler.position)
         self.finish_epoch()
 
     def _advance(self, **work: int) -> None:

@@ -244,6 +244,8 @@ def test_phases_are_carried_out_in_their_order_and_saved() -> None:
     assert agent.end_reason == "all phases completed"
     # Recorded is the phase that comes next.
     assert [row["train/replay/phase"] for row in rows] == [0, 1, 2, 3, 4]
+    # After the first epoch 16 of 20 timesteps are made.
+    assert [row["train/replay/phases_done"] for row in rows] == [0.8, 1, 2, 3, 4]
 
     resumed = make(phases=PHASES, max_timesteps=64, learning_starts_timesteps=8)
     resumed.load_checkpoint_state(state)

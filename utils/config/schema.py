@@ -33,6 +33,7 @@ from utils.config.schedule_spec import (
 )
 from utils.config.spec import STRICT_MODEL, SpecConfig
 from utils.config.validate import COMMON_EFFECT_RULES, EffectRule, find_inconsistencies
+from utils.phases import PhaseSpec
 from utils.schedules import Schedulable
 
 
@@ -348,6 +349,11 @@ class Config(BaseModel):
     def why_not_shared(self) -> str | None:
         """Say what keeps several processes from training together; None if nothing does."""
         return f"{self.algo_id} is trained by one process"
+
+    @property
+    def phase_specs(self) -> list[PhaseSpec]:
+        """What is done in which order; empty for an algorithm that knows no phases."""
+        return []
 
     @property
     def evaluates(self) -> bool:

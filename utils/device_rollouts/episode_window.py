@@ -6,6 +6,7 @@ from collections import deque
 from typing import Any
 
 from utils.device_rollouts.episode_sums import EpisodeTotals
+from utils.metrics.windows import EPISODE_WINDOW
 
 
 class EpisodeWindow:
@@ -16,7 +17,7 @@ class EpisodeWindow:
     the few that happened to end in the last epoch, which are the short ones or the long ones.
     """
 
-    def __init__(self, size: int = 100) -> None:
+    def __init__(self, size: int = EPISODE_WINDOW) -> None:
         """Start without episodes.
 
         Args:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import numpy as np
 from utils.errors import StorageError
 from utils.experiments.methods import Scale
 from utils.loggers.jsonl import read_jsonl
+from utils.metrics.axis import EPOCHS, TIMESTEPS, Axis, choose_axis
 from utils.reports.curves import Curve, read_curve
 from utils.reports.summary import EVALUATION_KEY
 from utils.run import Run
@@ -41,13 +43,22 @@ class Band:
         return Interval(float(self.value[index]), float(self.low[index]), float(self.high[index]))
 
 
-def read_run_curve(run: Run, key: str) -> Curve | None:
+def read_run_curve(run: Run, key: str, *, over: str = TIMESTEPS.key) -> Curve | None:
     """Return one metric of a run over its timesteps; None where it has none or is damaged."""
     try:
-        curve = read_curve(read_jsonl(run.metrics_jsonl), key)
+        curve = read_curve(read_jsonl(run.metrics_jsonl), key, over=over)
     except (StorageError, OSError):
         return None
     return curve if len(curve) else None
+
+
+def choose_common_axis(runs: Sequence[Run]) -> Axis:
+    """Return what goes on in each of the runs; see `choose_axis`. Damaged ones have no say."""
+    axes = set()
+    for run in runs:
+        with contextlib.suppress(StorageError, OSError):
+            axes.add(choose_axis(read_jsonl(run.metrics_jsonl)))
+    return axes.pop() if len(axes) == 1 else EPOCHS
 
 
 def choose_curve_key(runs: Sequence[Run]) -> str:
@@ -78,7 +89,7 @@ def build_band(tasks: Sequence[Sequence[Curve]], scales: Sequence[Scale] = ()) -
         return None
     grids = [_grid(curves) for curves in kept]
     values = [
-        np.stack([np.interp(grid, curve.timesteps, curve.values) for curve in curves])
+        np.stack([np.interp(grid, curve.x, curve.values) for curve in curves])
         for grid, curves in zip(grids, kept, strict=True)
     ]
     if scales:
@@ -95,8 +106,8 @@ def build_band(tasks: Sequence[Sequence[Curve]], scales: Sequence[Scale] = ()) -
 
 
 def _grid(curves: Sequence[Curve]) -> np.ndarray:
-    first = max(curve.timesteps[0] for curve in curves)
-    last = max(curve.timesteps[-1] for curve in curves)
+    first = max(curve.x[0] for curve in curves)
+    last = max(curve.x[-1] for curve in curves)
     return np.linspace(min(first, last), last, N_POINTS)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from utils.experiments.curves import Band, has_interval
 from utils.experiments.methods import Comparison
 from utils.experiments.statistics import Improvement, MethodScores
+from utils.metrics.axis import TIMESTEPS
 from utils.statistics import Interval, performance_profile
 
 if TYPE_CHECKING:
@@ -64,12 +65,15 @@ def draw(figure_of: Any, *, formats: Sequence[str]) -> dict[str, bytes]:
     return files
 
 
-def curves_figure(panels: Mapping[str, Mapping[str, Band]], *, label: str) -> Figure:
+def curves_figure(
+    panels: Mapping[str, Mapping[str, Band]], *, label: str, x: str = TIMESTEPS.name
+) -> Figure:
     """Draw learning curves: a panel for each task, a line with its band for each method.
 
     Args:
         panels: For each task the bands by method.
         label: What the vertical axis shows.
+        x: What the curves are over, where that is no share of the training.
     """
     n_columns = min(_MOST_COLUMNS, len(panels))
     n_rows = -(-len(panels) // n_columns)
@@ -81,7 +85,7 @@ def curves_figure(panels: Mapping[str, Mapping[str, Band]], *, label: str) -> Fi
         for name, band in bands.items():
             _draw_band(axis, band, labels[name], index=names.index(name))
         is_share = next(iter(bands.values())).timesteps[-1] <= 1.0
-        _finish(axis, title=task, x="part of the training" if is_share else "timesteps", y=label)
+        _finish(axis, title=task, x="part of the training" if is_share else x, y=label)
         if not is_share:
             _count_timesteps(axis)
     for axis in list(axes)[len(panels) :]:

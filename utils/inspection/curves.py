@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from utils.metrics.axis import Axis, choose_axis
 from utils.metrics_config import load_metrics_config
 from utils.run import Run
 
@@ -20,11 +22,14 @@ def curves_value(run: Run) -> dict[str, Any]:
     """Read `metrics.csv` of a run.
 
     Returns:
-        `curves`, each with `key`, `description`, `is_first` (people look at it first), `x`
-        (timesteps) and `y`, only where there is a value; `marks`, one per checkpoint with `name`
-        and `x`. A run that has not written a row yet has no curves.
+        `axis`, what the curves are over (`timesteps`, unless those stand still); `curves`, each
+        with `key`, `description`, `is_first` (people look at it first), `x` and `y`, only where
+        there is a value; `marks`, one per checkpoint with `name` and `x`. A run that has not
+        written a row yet has no curves.
     """
-    columns = _read_columns(run.metrics_csv)
+    rows = _read_rows(run.metrics_csv)
+    axis = choose_axis(rows)
+    columns = _columns(rows, axis)
     config = load_metrics_config()
     has_model = _OF_A_MODEL in columns
     curves = []
@@ -41,25 +46,32 @@ def curves_value(run: Run) -> dict[str, Any]:
             }
         )
     curves.sort(key=lambda curve: not curve["is_first"])
-    return {"curves": curves, "marks": _marks(run)}
+    return {"axis": axis.name, "curves": curves, "marks": _marks(run, axis)}
 
 
-def _read_columns(path: Path) -> dict[str, list[tuple[float, float]]]:
-    """Return (timesteps, value) of every metric where it has a finite value."""
+def _read_rows(path: Path) -> list[dict[str, float]]:
+    """Return the finite values of every row, by their keys."""
     if not path.is_file():
-        return {}
-    columns: dict[str, list[tuple[float, float]]] = {}
+        return []
     # Bytes that a broken disk has left are no reason to show nothing of the rest.
     with path.open(newline="", encoding="utf-8", errors="replace") as file:
-        for row in csv.DictReader(file):
-            x = _number(row.get("timesteps"))
-            if x is None:
-                continue  # a row that is being written
-            for key, text in row.items():
-                value = _number(text) if key not in _COUNTERS else None
-                if value is not None:
-                    columns.setdefault(key, []).append((x, value))
-    return {key: points for key, points in columns.items() if "/cnt/" not in key}
+        rows = [
+            {key: value for key, text in row.items() if (value := _number(text)) is not None}
+            for row in csv.DictReader(file)
+        ]
+    return [row for row in rows if row.keys() >= {*_COUNTERS}]  # not one that is being written
+
+
+def _columns(
+    rows: Sequence[Mapping[str, float]], axis: Axis
+) -> dict[str, list[tuple[float, float]]]:
+    """Return (x, value) of every metric where it has a finite value."""
+    columns: dict[str, list[tuple[float, float]]] = {}
+    for row in rows:
+        for key, value in row.items():
+            if key not in _COUNTERS and "/cnt/" not in key:
+                columns.setdefault(key, []).append((row[axis.key], value))
+    return columns
 
 
 def _number(text: Any) -> float | None:
@@ -70,6 +82,6 @@ def _number(text: Any) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _marks(run: Run) -> list[dict[str, Any]]:
-    found = ((path.stem, run.timesteps_of(path)) for path in run.list_checkpoints())
-    return [{"name": name, "x": timesteps} for name, timesteps in found if timesteps is not None]
+def _marks(run: Run, axis: Axis) -> list[dict[str, Any]]:
+    found = ((path.stem, run.counter_of(path, axis.counter)) for path in run.list_checkpoints())
+    return [{"name": name, "x": x} for name, x in found if x is not None]

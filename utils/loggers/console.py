@@ -9,16 +9,17 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TextIO
 
 from utils.loggers import terminal
-from utils.loggers.number_text import format_duration, format_value
+from utils.loggers.number_text import format_value
 from utils.loggers.progress import Progress, ProgressMeter
 from utils.loggers.table import Look, Title, render_table
 from utils.loggers.tracks import Tracks
 from utils.metrics.monitor import Alert
 from utils.metrics_config import MetricsConfig, load_metrics_config
+from utils.phases import PHASES_DONE_KEY, PhaseSpec
 
 PLAIN_INTERVAL_SECONDS = 5.0
 _ALERT_SECONDS = 60.0
@@ -37,6 +38,7 @@ class ConsoleWriter:
         *,
         title: Title,
         max_timesteps: int,
+        phases: Sequence[PhaseSpec] = (),
         log_interval_seconds: float = 1.0,
         metrics_config: MetricsConfig | None = None,
         stream: TextIO | None = None,
@@ -47,6 +49,7 @@ class ConsoleWriter:
         Args:
             title: What is trained, and towards what.
             max_timesteps: Budget of the whole run in environment steps, > 0.
+            phases: What the run does one after another; none where its timesteps are all.
             log_interval_seconds: Shortest time between two refreshes of the table; plain lines
                 come at most every 5 seconds.
             metrics_config: Order, precision and goals; `config/metrics.yaml` by default.
@@ -59,7 +62,7 @@ class ConsoleWriter:
         self._stream = stream or sys.stdout
         self._clock = clock
         self._tracks = Tracks(self._config)
-        self._meter = ProgressMeter(max_timesteps=max_timesteps, clock=clock)
+        self._meter = ProgressMeter(max_timesteps=max_timesteps, clock=clock, phases=phases)
         self._alerts: collections.deque[tuple[float, Alert]] = collections.deque(maxlen=_MAX_ALERTS)
         self._block = terminal.LiveBlock(self._stream)
         self._is_live = terminal.is_terminal(self._stream)
@@ -147,6 +150,7 @@ class ConsoleWriter:
             timesteps=timesteps,
             speed_hint=row.get("train/time/steps_per_second", math.nan),
             elapsed_hint=row.get("train/time/elapsed_seconds", math.nan),
+            phases_done=row.get(PHASES_DONE_KEY, math.nan),
         )
         if self._is_live:
             self._draw(now, is_last=is_last)
@@ -189,13 +193,12 @@ class ConsoleWriter:
             self.message(self._waiting.popleft())
 
     def _plain_line(self, progress: Progress) -> str:
-        speed = progress.steps_per_second
         parts = [
             f"{100.0 * progress.fraction:5.1f}%",
             f"epoch {progress.epoch}",
-            f"{progress.timesteps:,}/{progress.max_timesteps:,} steps",
-            f"{speed:,.0f} steps/s" if speed == speed else "",
-            f"left {format_duration(progress.seconds_left)}",
+            progress.amount_text(),
+            progress.speed_text(),
+            progress.left_text(),
             *(
                 f"{key} {format_value(track.value, precision=track.spec.precision)}"
                 for key, track in self._tracks.highlighted()

@@ -88,14 +88,13 @@ def render_header(title: Title, progress: Progress, look: Look) -> list[str]:
     width = look.columns - 1
     dot = " | " if look.is_ascii else " · "
     percent = f"{100.0 * progress.fraction:5.1f}%"
-    steps = f"{progress.timesteps:,} / {progress.max_timesteps:,} steps"
-    bar = _bar(progress.fraction, max(0, width - len(percent) - len(steps) - 4), look)
-    speed = progress.steps_per_second
+    amount = progress.amount_text(of=" / ")
+    bar = _bar(progress.fraction, max(0, width - len(percent) - len(amount) - 4), look)
     facts = [
         f"epoch {progress.epoch:,}",
-        f"{speed:,.0f} steps/s" if speed == speed else "measuring speed",
+        progress.speed_text() or "measuring speed",
         f"elapsed {format_duration(progress.elapsed_seconds)}",
-        f"left {format_duration(progress.seconds_left)}",
+        progress.left_text(),
     ]
     if title.solved_threshold is not None:
         facts.append(f"solved at {title.solved_threshold:g}")
@@ -105,8 +104,8 @@ def render_header(title: Title, progress: Progress, look: Look) -> list[str]:
     cut = len(title.config_id)
     return [
         " " + paint(names[:cut], "bold") + paint(names[cut:], "dim"),
-        f" {bar} {paint(percent, 'bold')}  {steps}",
-        " " + _cut(dot.join(facts), width - 1, look),
+        f" {bar} {paint(percent, 'bold')}  {amount}",
+        " " + _cut(dot.join(filter(None, facts)), width - 1, look),
         "",
     ]
 

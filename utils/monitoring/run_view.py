@@ -9,9 +9,13 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from utils.loggers.progress import Progress
+from pydantic import ValidationError
+
+from utils.config.algos.phases import PhaseConfig
+from utils.loggers.progress import Progress, locate
 from utils.metrics_config import MetricsConfig, load_metrics_config
 from utils.monitoring.series import Series
+from utils.phases import PHASES_DONE_KEY, PhaseSpec
 from utils.run import Run
 from utils.run.control import Answer, AnswerReader
 from utils.storage import TailFile, parse_records, read_json
@@ -63,7 +67,10 @@ class RunView:
         self._alert_file = TailFile(run.alerts_jsonl)
         self._log_file = TailFile(run.log_path)
         self._answers = AnswerReader(run)
-        self._recent: collections.deque[tuple[float, int]] = collections.deque(maxlen=_MAX_RECENT)
+        self._recent: collections.deque[tuple[float, int, float]] = collections.deque(
+            maxlen=_MAX_RECENT
+        )
+        """Seconds in training, timesteps, phases carried out (NaN where not told) of rows."""
         self._elapsed = math.nan
         self._keys: list[str] | None = None
 
@@ -131,13 +138,23 @@ class RunView:
 
     def progress(self) -> Progress:
         """Return where the run stands."""
-        speed = math.nan
-        if len(self._recent) > 1:
-            (then, before), (now, after) = self._recent[0], self._recent[-1]
+        speed, phase = math.nan, None
+        if self._recent:
+            phase = locate(read_phases(self.config), self._recent[-1][2])
+        amounts = [(seconds, float(timesteps)) for seconds, timesteps, _ in self._recent]
+        if phase is not None:
+            index = phase.number - 1
+            amounts = [
+                (seconds, (position - index) * phase.total)
+                for seconds, _, position in self._recent
+                if position >= index
+            ]
+        if len(amounts) > 1:
+            (then, before), (now, after) = amounts[0], amounts[-1]
             speed = (after - before) / (now - then) if now > then else math.nan
-        elif self._elapsed > 0:
+        elif self._elapsed > 0 and phase is None:
             speed = self.timesteps / self._elapsed
-        return Progress(self.epoch, self.timesteps, self.max_timesteps, speed, self._elapsed)
+        return Progress(self.epoch, self.timesteps, self.max_timesteps, speed, self._elapsed, phase)
 
     def _read_metrics(self, patience_seconds: float) -> None:
         deadline = time.monotonic() + patience_seconds
@@ -175,10 +192,18 @@ class RunView:
                 series = self.series[key] = Series()
             series.add(self.timesteps, value)
         if ELAPSED_KEY in values:
-            self._note_time(values[ELAPSED_KEY])
+            self._note_time(values[ELAPSED_KEY], values.get(PHASES_DONE_KEY, math.nan))
 
-    def _note_time(self, elapsed: float) -> None:
+    def _note_time(self, elapsed: float, phases_done: float) -> None:
         recent, self._elapsed = self._recent, elapsed
-        recent.append((elapsed, self.timesteps))
+        recent.append((elapsed, self.timesteps, phases_done))
         while len(recent) > 2 and elapsed - recent[1][0] >= _RATE_SECONDS:
             recent.popleft()
+
+
+def read_phases(config: Mapping[str, Any]) -> list[PhaseSpec]:
+    """Return the phases of a config as its file holds it; none where they are damaged."""
+    try:
+        return [PhaseConfig.model_validate(entry).spec() for entry in config.get("phases") or ()]
+    except (TypeError, ValidationError):
+        return []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from utils.loggers.number_text import format_duration, format_value
+from utils.loggers.progress import Progress
 from utils.loggers.sparkline import sparkline
 from utils.monitoring.health import Trouble
 from utils.monitoring.run_view import RunView
@@ -49,23 +50,22 @@ def progress_line(view: RunView, *, is_ascii: bool = False, bar_width: int = _BA
 def facts_line(view: RunView) -> str:
     """Return steps, epoch, speed and times."""
     progress = view.progress()
-    speed = progress.steps_per_second
     facts = [
-        f"{progress.timesteps:,} / {progress.max_timesteps:,} steps",
+        progress.amount_text(of=" / "),
         f"epoch {progress.epoch:,}",
-        f"{speed:,.0f} steps/s" if speed == speed else "",
+        progress.speed_text(),
         f"elapsed {format_duration(progress.elapsed_seconds)}" if progress.epoch else "",
-        _left(view, progress.seconds_left),
+        _left(view, progress),
     ]
     return "  ".join(fact for fact in facts if fact)
 
 
-def _left(view: RunView, seconds: float) -> str:
+def _left(view: RunView, progress: Progress) -> str:
     if not view.is_running:
         return ""
-    if view.timesteps >= view.max_timesteps:
+    if progress.fraction == 1.0:
         return "trained, being tested"
-    return f"left {format_duration(seconds)}"
+    return progress.left_text()
 
 
 def result_line(view: RunView) -> str:

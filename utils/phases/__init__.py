@@ -1,7 +1,7 @@
 """The stretches that a training is made of: what each does, and how long it lasts."""
 
 from utils.phases.phase_needs import find_hungry_phases
-from utils.phases.phase_scheduler import ALL_COMPLETE, PhaseScheduler
+from utils.phases.phase_scheduler import ALL_COMPLETE, PHASES_DONE_KEY, PhaseScheduler
 from utils.phases.phase_spec import (
     COLLECT,
     EVALUATE,
@@ -16,6 +16,7 @@ __all__ = [
     "ALL_COMPLETE",
     "COLLECT",
     "EVALUATE",
+    "PHASES_DONE_KEY",
     "PHASE_TYPES",
     "PhaseFault",
     "PhaseScheduler",

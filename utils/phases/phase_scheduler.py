@@ -11,6 +11,9 @@ from utils.phases.phase_spec import PhaseSpec
 ALL_COMPLETE = "all phases completed"
 """Why a training ended whose phases were all carried out."""
 
+PHASES_DONE_KEY = "train/replay/phases_done"
+"""Metric of `PhaseScheduler.position`, in trainings of several phases."""
+
 
 class PhaseScheduler:
     """Walks through phases in their order as work is reported to it.
@@ -38,6 +41,13 @@ class PhaseScheduler:
     def index(self) -> int:
         """Position of the current phase, from 0; the number of phases once all are complete."""
         return self._index
+
+    @property
+    def position(self) -> float:
+        """How many phases are carried out, with the share of the current one if it has a length."""
+        duration = self.phases[self._index].duration if not self.is_complete else None
+        share = 0.0 if duration is None else self._done[self.current.unit] / duration
+        return self._index + share
 
     @property
     def is_complete(self) -> bool:

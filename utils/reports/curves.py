@@ -1,4 +1,4 @@
-"""Metrics of a run as curves over its timesteps."""
+"""Metrics of a run as curves over its timesteps, or over what goes on where those do not."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from utils.metrics.axis import TIMESTEPS
+
 
 @dataclass(frozen=True, slots=True)
 class Curve:
     """One metric over the run."""
 
-    timesteps: np.ndarray
-    """(K,) float64, rising."""
+    x: np.ndarray
+    """(K,) float64, rising: timesteps, unless it was read over something else."""
     values: np.ndarray
     """(K,) float64, finite."""
 
@@ -24,9 +26,9 @@ class Curve:
         return len(self.values)
 
 
-def read_curve(rows: Sequence[Mapping[str, Any]], key: str) -> Curve:
-    """Return one metric of all rows that have a finite value of it."""
-    points = [(row["timesteps"], row[key]) for row in rows if math.isfinite(row.get(key, math.nan))]
+def read_curve(rows: Sequence[Mapping[str, Any]], key: str, *, over: str = TIMESTEPS.key) -> Curve:
+    """Return one metric of all rows that have a finite value of it, over another."""
+    points = [(row[over], row[key]) for row in rows if math.isfinite(row.get(key, math.nan))]
     table = np.array(points, dtype=np.float64).reshape(-1, 2)
     return Curve(table[:, 0], table[:, 1])
 
@@ -39,7 +41,7 @@ def thin(curve: Curve, *, n_points: int) -> Curve:
     starts = np.arange(0, len(curve), size)
     counts = np.diff(starts, append=len(curve))
     return Curve(
-        np.add.reduceat(curve.timesteps, starts) / counts,
+        np.add.reduceat(curve.x, starts) / counts,
         np.add.reduceat(curve.values, starts) / counts,
     )
 
@@ -51,4 +53,4 @@ def smooth(curve: Curve, *, window: int) -> Curve:
     sums = np.concatenate(([0.0], np.cumsum(curve.values)))
     index = np.arange(len(curve))
     low, high = np.maximum(index - half, 0), np.minimum(index + half + 1, len(curve))
-    return Curve(curve.timesteps, (sums[high] - sums[low]) / (high - low))
+    return Curve(curve.x, (sums[high] - sums[low]) / (high - low))

@@ -13,6 +13,7 @@ from utils.loggers.number_text import format_duration
 from utils.reports import sections
 from utils.reports.figure import draw_curves
 from utils.run import Run
+from utils.run.continuation import resuming_budget, uses_more_time
 from utils.storage import write_bytes
 
 if TYPE_CHECKING:
@@ -57,7 +58,6 @@ def write_report(
             rows, solved_threshold=solved_threshold, stop_threshold=stop_threshold
         )
         write_bytes(run.path / CURVES_NAME, picture, sync=False)
-    timesteps = rows[-1]["timesteps"] if rows else 0
     checkpoints = _checkpoint_files(run)
     parts = [
         f"# {config.config_id}, seed {config.seed}",
@@ -71,15 +71,15 @@ def write_report(
         ),
         *_video_part(run, checkpoints),
         "## Curves",
-        f"![Curves of the metrics over the timesteps]({CURVES_NAME})" if rows else "No epoch.",
+        f"![Curves of the metrics]({CURVES_NAME})" if rows else "No epoch.",
         "## Next",
         sections.command_section(
             run_id=run.id,
             runs_dir=str(run.path.parent),
             config_id=config.config_id,
-            more_timesteps=(
-                2 * config.max_timesteps if timesteps >= config.max_timesteps else None
-            ),
+            checkpoints=checkpoints,
+            is_resumable=uses_more_time(is_complete=results is not None, reason=stop_reason),
+            more_timesteps=resuming_budget(config, is_complete=results is not None),
         ),
         "## Alerts",
         sections.alert_section(read_jsonl(run.alerts_jsonl)),

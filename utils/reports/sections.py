@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import shlex
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from utils.config import Config
@@ -190,11 +191,31 @@ def format_setting(value: Any) -> str:
         return text
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, tuple):
-        return "[" + ", ".join(format_setting(item) for item in value) + "]"
+    if isinstance(value, tuple | list):
+        text = ", ".join(map(_format_item, value))
+        return f"[{text}]" if all(_is_plain(item) for item in value) else text
+    if isinstance(value, Mapping):
+        return _format_mapping(value)
     if isinstance(value, int) and abs(value) >= 10_000:
         return f"{value:,}"
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _format_item(item: Any) -> str:
+    """Write one of several settings, between which commas stand: numbers have none."""
+    return format_setting(item).replace(",", "") if isinstance(item, int) else format_setting(item)
+
+
+def _is_plain(item: object) -> bool:
+    return item is None or isinstance(item, str | int | float | tuple | list)
+
+
+def _format_mapping(value: Mapping[str, Any]) -> str:
+    """Write a block as one types it, one with an id as a call: `FrameSkip(skip=4)`."""
+    if "id" in value:
+        rest = [f"{key}={_format_item(item)}" for key, item in value.items() if key != "id"]
+        return f"{value['id']}({', '.join(rest)})"
+    return "{" + ", ".join(f"{key}: {_format_item(item)}" for key, item in value.items()) + "}"
 
 
 def speed_section(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -250,24 +271,39 @@ def machine_section(sessions: Sequence[Mapping[str, Any]]) -> str:
 
 
 def command_section(
-    *, run_id: str, runs_dir: str, config_id: str, more_timesteps: int | None
+    *,
+    run_id: str,
+    runs_dir: str,
+    config_id: str,
+    checkpoints: Collection[str],
+    is_resumable: bool,
+    more_timesteps: int | None,
 ) -> str:
-    """Show what can be done with the run next.
+    """Show what can be done with the run next: only commands that are not refused.
 
     Args:
         run_id: The run.
         runs_dir: Folder of the runs.
         config_id: What it trained.
-        more_timesteps: What to raise the budget to, where it is used up; None where it is not.
+        checkpoints: Which of `best` and `last` there are.
+        is_resumable: Whether it can be trained on.
+        more_timesteps: What to raise the budget to for that; None where it needs no more.
     """
-    where = "" if runs_dir == "runs" else f" --runs-dir {runs_dir}"
+    where = "" if runs_dir == "runs" else f" --runs-dir {shlex.quote(runs_dir)}"
     budget = "" if more_timesteps is None else f" --max-timesteps {more_timesteps}"
-    commands = {
-        f"run_play.py --run-id {run_id}{where}": "watch the best policy",
-        f"run_play.py --run-id {run_id}/@last{where}": "watch the last one",
-        f"train.py --resume {run_id}{budget}{where}": "train on",
-        f"train.py {config_id} --init-from-run {run_id}{where}": "start a new run from it",
-    }
+    commands = {}
+    if "best" in checkpoints:
+        commands[f"run_play.py --run-id {run_id}{where}"] = "watch the best policy"
+    if "last" in checkpoints:
+        commands[f"run_play.py --run-id {run_id}/@last{where}"] = "watch the last one"
+        if is_resumable:
+            commands[f"train.py --resume {run_id}{budget}{where}"] = "train on"
+        origin = run_id if "best" in checkpoints else f"{run_id}/@last"
+        commands[f"train.py {config_id} --init-from-run {origin}{where}"] = (
+            "start a new run from it"
+        )
+    if not commands:
+        return "Nothing was saved, so there is nothing to go on with."
     width = max(len(command) for command in commands)
     lines = [f"python {command:{width}}  # {purpose}" for command, purpose in commands.items()]
     return "```\n" + "\n".join(lines) + "\n```"

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from utils.metrics.windows import EPISODE_WINDOW
 from utils.rollouts.episode_metrics import MetricsWindow, pick_rows
 
 
@@ -29,7 +30,7 @@ class FinishedEpisodes:
 class EpisodeTracker:
     """Add up raw rewards for each environment and keep a window of the last finished episodes."""
 
-    def __init__(self, n_envs: int, *, window: int = 100) -> None:
+    def __init__(self, n_envs: int, *, window: int = EPISODE_WINDOW) -> None:
         """Start with every environment at the beginning of an episode.
 
         Args:

@@ -14,6 +14,7 @@ from utils.config.loader import refusal
 from utils.config.problems import Problem
 from utils.errors import ConfigError
 from utils.phases import ALL_COMPLETE
+from utils.run.continuation import uses_more_time
 from utils.run.groups import RunGroup, find_group
 from utils.run.heartbeat import wait_for_sign
 from utils.run.labels import check_word
@@ -173,8 +174,9 @@ def _plan_resume(args: TrainArgs, runs_dir: Path) -> TrainingPlan:
             "leave the config id out"
         )
     checkpoint, last = run.checkpoint(name or "@last"), run.checkpoint("@last")
-    is_complete = checkpoint == last and run.read_status()["status"] == "completed"
-    if is_complete and run.read_status().get("reason") == ALL_COMPLETE:
+    status = run.read_status()
+    is_complete = checkpoint == last and status["status"] == "completed"
+    if not uses_more_time(is_complete=is_complete, reason=status.get("reason")):
         raise ConfigError(
             f"run '{run.id}' is complete ({ALL_COMPLETE}), and more time adds none: begin a new "
             f"run with its weights, --init-from-run {run.id}"

@@ -269,9 +269,13 @@ class Run:
 
     def timesteps_of(self, checkpoint: Path) -> int | None:
         """Return the timesteps of a checkpoint's file; None where the file beside it is damaged."""
+        return self.counter_of(checkpoint, "timesteps")
+
+    def counter_of(self, checkpoint: Path, name: str) -> int | None:
+        """Return a counter at a checkpoint: `timesteps`, `updates`, `epoch`, ...; see above."""
         counters = (read_json(checkpoint.with_suffix(".json")) or {}).get("counters")
-        timesteps = counters.get("timesteps") if isinstance(counters, dict) else None
-        return timesteps if isinstance(timesteps, int) else None
+        value = counters.get(name) if isinstance(counters, dict) else None
+        return value if isinstance(value, int) else None
 
     def _find_checkpoint(self, reference: str) -> Path:
         epoch = _epoch_of(Path(reference))

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 import numpy as np
 
 from utils.config import Config
 from utils.experiments.comparison_text import format_interval, format_mean
-from utils.experiments.curves import build_band, choose_curve_key, read_run_curve
+from utils.experiments.curves import (
+    build_band,
+    choose_common_axis,
+    choose_curve_key,
+    read_run_curve,
+)
 from utils.experiments.statistics import FEW_RUNS, MethodScores, summarize_values
 from utils.loggers.number_text import format_duration
 from utils.reports.sections import flatten_settings, format_setting, markdown_table
@@ -40,6 +46,7 @@ def write_group_report(
         StorageError: A file cannot be written.
     """
     has_curves = _write_curves(group, members, config)
+    where = runs_dir_option(group)
     chosen = [
         (f"`{key}`", format_setting(value))
         for key, value, default in flatten_settings(config)
@@ -68,9 +75,9 @@ def write_group_report(
         markdown_table(("setting", "value"), chosen),
         "## Next",
         "```\n"
-        f"python scripts/experiments.py show {group.id}\n"
-        f"python scripts/experiments.py compare group={group.id} group=<another>\n"
-        f"python train.py --resume {group.id} --seeds {2 * len(members)}x   # more seeds\n"
+        f"python scripts/experiments.py show {group.id}{where}\n"
+        f"python scripts/experiments.py compare group={group.id} group=<another>{where}\n"
+        f"python train.py --resume {group.id} --seeds {2 * len(members)}x{where}   # more seeds\n"
         "```",
     ]
     write_bytes(group.report_path, ("\n\n".join(parts) + "\n").encode(), sync=False)
@@ -86,6 +93,12 @@ def aggregate_text(scores: MethodScores) -> str:
         f"IQM {format_interval(scores.iqm)} (95 %, bootstrap), "
         f"lowest {scores.lowest:,.2f}, highest {scores.highest:,.2f}"
     )
+
+
+def runs_dir_option(group: RunGroup) -> str:
+    """Return what a command needs to find a group; empty where it looks by itself."""
+    folder = str(group.runs_dir)
+    return "" if folder == "runs" else f" --runs-dir {shlex.quote(folder)}"
 
 
 def count_seeds(n: int) -> str:
@@ -136,14 +149,17 @@ def _linked(member: Member) -> tuple[str, ...]:
 def _write_curves(group: RunGroup, members: Sequence[Member], config: Config) -> bool:
     runs = [member.run for member in members if member.run is not None]
     key = choose_curve_key(runs)
-    curves = [curve for run in runs if (curve := read_run_curve(run, key)) is not None]
-    band = build_band([curves])
+    axis = choose_common_axis(runs)
+    curves = [read_run_curve(run, key, over=axis.key) for run in runs]
+    band = build_band([[curve for curve in curves if curve is not None]])
     if band is None:
         return False
     from utils.experiments.figures import curves_figure, draw
 
     what = "evaluation" if key.startswith("val/") else "training"
     panels = {config.env_id: {config.config_id: band}}
-    files = draw(lambda: curves_figure(panels, label=f"return in {what}"), formats=["png"])
+    files = draw(
+        lambda: curves_figure(panels, label=f"return in {what}", x=axis.name), formats=["png"]
+    )
     write_bytes(group.path / _CURVES, files["png"], sync=False)
     return True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shlex
 import sys
 import time
 from pathlib import Path
@@ -16,7 +15,7 @@ from utils.run import RunGroup
 from utils.run.lock import RunLock
 from utils.run.plan import plan_training, resumed_group
 from utils.seed_groups.members import Member, State, list_members
-from utils.seed_groups.report import tell_result
+from utils.seed_groups.report import runs_dir_option, tell_result
 from utils.seed_groups.view import GroupView
 
 
@@ -97,10 +96,7 @@ def _work(group: RunGroup, args: TrainArgs) -> int:
 
 
 def _conclude(group: RunGroup, members: list[Member], *, is_interrupted: bool) -> int:
-    where = (
-        "" if str(group.runs_dir) == "runs" else f" --runs-dir {shlex.quote(str(group.runs_dir))}"
-    )
-    way_back = f"go on with: python train.py --resume {group.id}{where}"
+    way_back = f"go on with: python train.py --resume {group.id}{runs_dir_option(group)}"
     failed = [member for member in members if member.state is State.FAILED]
     if is_interrupted:
         print(f"interrupted, what was trained is saved; {way_back}", file=sys.stderr)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from utils.config import Config
 from utils.loggers.number_text import format_duration, format_value
+from utils.loggers.progress import Progress
 from utils.loggers.terminal import LiveBlock, Palette, is_ascii_only, is_terminal
 from utils.monitoring.health import RETURN_KEYS
 from utils.run import RunGroup
@@ -117,10 +118,13 @@ class GroupView:
         full, empty = ("#", ".") if self._is_ascii else ("━", "─")
         filled = round(_BAR * progress.fraction)
         parts = [f"{full * filled}{empty * (_BAR - filled)} {progress.fraction:4.0%}"]
-        parts.append(f"{progress.timesteps:>11,} steps")
-        if member.state is State.TRAINING and math.isfinite(progress.steps_per_second):
-            parts.append(f"{progress.steps_per_second:>8,.0f}/s")
-            parts.append(f"{format_duration(progress.seconds_left):>7} left")
+        is_timed = member.state is State.TRAINING and math.isfinite(progress.speed)
+        if progress.phase is not None:
+            parts.append(progress.amount_text())
+            parts += [progress.speed_text(), progress.left_text()] if is_timed else []
+        else:
+            parts.append(f"{progress.timesteps:>11,} steps")
+            parts += _timing(progress) if is_timed else []
         key = next((key for key in RETURN_KEYS if key in view.series), None)
         if key is not None:
             what = "evaluation" if key.startswith("val/") else "training"
@@ -151,3 +155,8 @@ class GroupView:
     def _say(self, text: str) -> None:
         if not self._is_quiet:
             print(text, file=self._stream, flush=True)
+
+
+def _timing(progress: Progress) -> list[str]:
+    left = format_duration(progress.seconds_left)
+    return [f"{progress.speed:>8,.0f}/s", f"{left:>7} left"]

@@ -39,13 +39,15 @@ def changed(before, agent) -> set[str]:
 
 def test_each_phase_changes_its_own_part() -> None:
     agent = make_world_models()
-    seen = []
+    seen, positions = [], []
     for _ in range(N_EPOCHS):
         before = parameters_of(agent)
-        train_epochs(agent, 1)
+        (row,) = train_epochs(agent, 1)
+        positions.append(row["train/replay/phases_done"])
         seen.append(changed(before, agent))
     vision, memory = {"encoder", "decoder"}, {"rssm", "reward", "goes_on"}
     assert seen == [set()] * 2 + [vision] * 2 + [memory] * 2 + [{"controller"}] * 3
+    assert positions == pytest.approx([0.5, 1, 1.5, 2, 2.5, 3, 3 + 1 / 3, 3 + 2 / 3, 4])
     counters = agent.counters
     assert (counters.timesteps, counters.updates, counters.epoch) == (80, 8, N_EPOCHS)
     assert agent.end_reason == "all phases completed"

@@ -32,6 +32,9 @@ def test_curves_have_a_line_and_a_band_for_each_method(comparison):
     panels = bands_by_task(comparison, "val/roll/ep_rew_mean")
     figure = figures.curves_figure(panels, label="return in evaluation")
     (axes,) = figure.axes
+    assert axes.get_xlabel() == "timesteps"
+    (other,) = figures.curves_figure(panels, label="return", x="epochs").axes
+    assert other.get_xlabel() == "epochs"
     assert len(axes.lines) == 3
     assert len(axes.collections) == 2  # a single run has no band
     assert {

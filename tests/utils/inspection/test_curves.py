@@ -17,6 +17,7 @@ def test_each_metric_has_its_points_where_there_is_a_value(tmp_path):
     run.metrics_csv.write_text(ROWS)
     write_json(run.checkpoints_dir / "epoch=01.json", {"counters": {"timesteps": 128}})
     value = curves_value(run)
+    assert value["axis"] == "timesteps"
     curves = {curve["key"]: (curve["x"], curve["y"]) for curve in value["curves"]}
     assert curves == {
         "val/roll/ep_rew_mean": ([192.0], [9.0]),
@@ -30,6 +31,18 @@ def test_each_metric_has_its_points_where_there_is_a_value(tmp_path):
     assert value["curves"][0]["description"]
     assert value["marks"] == [{"name": "epoch=01", "x": 128}]
     json.dumps(value, allow_nan=False)
+
+
+def test_curves_and_marks_are_over_epochs_where_timesteps_stand_still(tmp_path):
+    run = make_run(tmp_path, make_config(), states=[{}, {}])
+    lines = "\n".join(f"{k},64,{10 * min(k, 2)},{k}" for k in range(1, 7))
+    run.metrics_csv.write_text(f"epoch,timesteps,train/cnt/updates,train/vae/explained\n{lines}\n")
+    write_json(run.checkpoints_dir / "epoch=01.json", {"counters": {"timesteps": 64, "epoch": 1}})
+    value = curves_value(run)
+    assert value["axis"] == "epochs"
+    (curve,) = value["curves"]
+    assert curve["x"] == curve["y"] == [1, 2, 3, 4, 5, 6]
+    assert value["marks"] == [{"name": "epoch=01", "x": 1}]
 
 
 def test_every_loss_of_a_world_model_is_looked_at_first(tmp_path):

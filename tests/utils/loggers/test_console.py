@@ -12,6 +12,7 @@ from utils.loggers import TOLD_BY_THE_END, ConsoleHandler, ConsoleWriter, Title
 from utils.loggers import terminal as terminal_module
 from utils.loggers.tracks import HISTORY_LENGTH
 from utils.metrics import Alert
+from utils.phases import PhaseSpec
 
 MAX_TIMESTEPS = 100_000
 
@@ -335,6 +336,26 @@ def test_pipe_gets_plain_lines_at_most_every_five_seconds(make_console, clock):
         "train/roll/ep_rew_mean 120.00  train/ppo/approx_kl 0.0100"
     )
     assert lines[3].startswith("alert: train/ppo/approx_kl 0.0812 (above 0.05, epoch 2): ")
+
+
+def test_phases_that_take_no_timesteps_are_told_by_what_they_count(make_console, clock):
+    phases = [
+        PhaseSpec(name="collect", type="online", hooks=("collect",), duration=MAX_TIMESTEPS),
+        PhaseSpec(name="see", type="offline", hooks=("update",), duration=600, unit="updates"),
+    ]
+    stream, screen = io.StringIO(), Screen(columns=100)
+    consoles = [make_console(place, phases=phases) for place in (stream, screen)]
+    for epoch, position in enumerate((1.0, 1.25, 1.5), 1):
+        row = {"train/loss/value": 1.0, "train/replay/phases_done": position}
+        for console in consoles:
+            console.write(row, epoch=epoch, timesteps=MAX_TIMESTEPS)
+        clock.now += 5.0
+    # 300 updates in 10 seconds; 300 are left. Half of the second phase of two is 75 %.
+    told = " 75.0%  epoch 3  phase 2/2 see  300/600 updates  30 updates/s  left 0:10"
+    assert stream.getvalue().splitlines()[-1] == told
+    text = "\n".join(screen.lines)
+    assert "75.0%  phase 2 / 2 see  300 / 600 updates" in text
+    assert "epoch 3 · 30 updates/s · elapsed 0:10 · left 0:10" in text
 
 
 def test_dumb_terminal_gets_plain_lines(make_console, monkeypatch):

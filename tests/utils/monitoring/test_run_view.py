@@ -5,6 +5,8 @@ import pytest
 
 from tests.helpers.watched_run import WatchedRun
 from utils.monitoring import RunView
+from utils.monitoring.run_view import read_phases
+from utils.monitoring.summary import summarize_run
 from utils.run.control import post_answer, post_request
 
 
@@ -38,7 +40,7 @@ def test_rows_are_taken_as_they_come(watched, view):
     progress = view.progress()
     assert (progress.epoch, progress.timesteps, progress.max_timesteps) == (5, 500, 10_000)
     # 100 timesteps in each second; 9,500 are left.
-    assert progress.steps_per_second == pytest.approx(100.0)
+    assert progress.speed == pytest.approx(100.0)
     assert progress.seconds_left == pytest.approx(95.0)
     assert view.seconds_per_epoch == pytest.approx(1.0)
     assert view.ordered_keys()[:2] == ["train/roll/ep_rew_mean", "train/loss/value"]
@@ -47,12 +49,42 @@ def test_rows_are_taken_as_they_come(watched, view):
 def test_speed_is_that_of_the_last_seconds(watched, view):
     watched.rows(30)
     view.refresh()
-    assert view.progress().steps_per_second == pytest.approx(100.0)
+    assert view.progress().speed == pytest.approx(100.0)
     watched.epoch_seconds = 0.25
     watched.rows(40)  # ten seconds with 400 timesteps in each
     view.refresh()
-    assert view.progress().steps_per_second == pytest.approx(400.0)
+    assert view.progress().speed == pytest.approx(400.0)
     assert view.progress().elapsed_seconds == pytest.approx(40.0)
+
+
+PHASES = [
+    {
+        "name": "collect", "type": "online", "hooks": ["collect"],
+        "duration": {"timesteps": 200, "updates": None, "cycles": None},
+    },
+    {"name": "see", "type": "offline", "hooks": ["update_vae"], "duration": {"updates": 80}},
+]  # fmt: skip
+
+
+def test_phases_are_followed_by_what_they_count(tmp_path):
+    watched = WatchedRun(tmp_path, phases=PHASES)
+    view = RunView(watched.run)
+    for phases_done in (0.5, 1.0, 1.25, 1.5):
+        watched.row(train__replay__phases_done=phases_done)
+    view.refresh()
+    # In the second phase 40 updates in 2 seconds; 40 are left.
+    progress = view.progress()
+    assert progress.fraction == pytest.approx(0.75)
+    assert progress.amount_text() == "phase 2/2 see  40/80 updates"
+    assert (progress.speed_text(), progress.left_text()) == ("20 updates/s", "left 0:02")
+    text = summarize_run(view, [])
+    assert "75.0%  phase 2 / 2 see  40 / 80 updates  epoch 4  20 updates/s  elapsed 0:04" in text
+
+
+def test_damaged_phases_are_none(tmp_path):
+    for damaged in ([{"name": "see"}], 7, [3]):
+        assert read_phases({"phases": damaged}) == []
+    assert read_phases({}) == []
 
 
 def test_a_resumed_run_computes_rows_again(watched, view):

@@ -31,6 +31,18 @@ def test_each_phase_ends_by_its_own_unit() -> None:
     assert not scheduler.is_complete
 
 
+def test_the_position_counts_phases_and_the_share_of_the_current_one() -> None:
+    scheduler = PhaseScheduler([FILL, POLISH])
+    seen = [scheduler.position]
+    for work in ({"timesteps": 25}, {"timesteps": 96}, {"updates": 4, "cycles": 4}, {"updates": 1}):
+        scheduler.advance(**work)
+        seen.append(scheduler.position)
+    assert seen == [0.0, 0.25, 1.0, 1.8, 2.0]
+    endless = PhaseScheduler([LEARN])
+    endless.advance(timesteps=50)
+    assert endless.position == 0.0
+
+
 def test_the_last_phase_may_have_an_end() -> None:
     scheduler = PhaseScheduler([FILL])
     assert scheduler.advance(timesteps=100)

@@ -18,7 +18,7 @@ def test_a_curve_has_the_rows_with_a_finite_value():
         {"timesteps": 50, "a": 2.0, "b": 3.0},
     ]
     found = read_curve(rows, "a")
-    assert found.timesteps.tolist() == [10, 50]
+    assert found.x.tolist() == [10, 50]
     assert found.values.tolist() == [1.0, 2.0]
     assert len(read_curve(rows, "c")) == 0
 
@@ -27,7 +27,7 @@ def test_thinning_averages_pieces():
     found = thin(curve(1, 2, 3, 4, 5, 6, 7), n_points=3)
     # Pieces of ceil(7 / 3) = 3: (1, 2, 3), (4, 5, 6), (7).
     assert found.values.tolist() == [2.0, 5.0, 7.0]
-    assert found.timesteps.tolist() == [10.0, 40.0, 60.0]
+    assert found.x.tolist() == [10.0, 40.0, 60.0]
     assert thin(curve(1, 2, 3), n_points=3).values.tolist() == [1.0, 2.0, 3.0]
 
 

@@ -34,7 +34,7 @@ ORANGE, GREEN = (0xE0, 0x7B, 0x28), (0x2E, 0x8B, 0x57)
 
 def test_all_curves_fit_into_one_picture():
     image = pixels(draw_curves(make_rows(300), solved_threshold=475.0, stop_threshold=490.0))
-    assert image.shape == (1290, 1250, 3)
+    assert image.shape == (1505, 1250, 3)
     assert count(image, ORANGE) > 300
     assert count(image, GREEN) > 100
 
@@ -79,12 +79,65 @@ def test_the_threshold_of_the_task_is_not_the_one_that_stops_the_run():
         assert [label for label in labels if label.startswith(("solved", "stops"))] == told
 
 
+def titles(rows):
+    figure = build_figure(rows, solved_threshold=None, stop_threshold=None)
+    return [axes.get_title(loc="left") for axes in figure.axes]
+
+
+def test_what_an_algorithm_is_judged_by_comes_first():
+    row = {"epoch": 1, "timesteps": 10, "train/grad/norm": 1.0, "train/loss/value": 1.0}
+    row |= {"train/dqn/td_error": 1.0, "val/roll/ep_rew_mean": 1.0, "train/dqn/unknown": 1.0}
+    row |= {"train/env/is_success": 1.0, "val/env/is_success": 1.0}
+    assert titles([row])[1:] == ["env/is_success", "dqn/td_error", "Value loss", "Gradient norm"]
+    # Of world models in the order in which they are learnt and looked at.
+    keys = ("vae/explained", "rnn/reward_explained", "evolve/fitness_mean", "loss/picture")
+    others = titles([{"epoch": 1, "timesteps": 10} | {f"train/{key}": 1.0 for key in keys}])[1:]
+    assert others == [
+        "Pictures explained (share)", "Rewards foretold (share)", "Fitness", "Decoder loss",
+    ]  # fmt: skip
+
+
+def test_what_is_learnt_while_no_timesteps_are_made_is_no_vertical_line():
+    rows = [{"epoch": k, "timesteps": 16_000, "train/loss/value": 1.0 / k} for k in range(1, 9)]
+    figure = build_figure(rows, solved_threshold=None, stop_threshold=None)
+    returns, loss = figure.axes
+    assert returns.get_xlabel() == "epochs"
+    assert loss.lines[0].get_xdata().tolist() == list(range(1, 9))
+
+
+def test_the_return_in_training_says_which_episodes_it_is_over():
+    rows = [{"epoch": 1, "timesteps": 10, "train/roll/ep_rew_mean": 1.0}]
+    for more, label in (
+        ({}, "mean of the last 100 episodes"),
+        ({"train/evolve/fitness_mean": 1.0}, "mean of the latest episodes"),
+    ):
+        figure = build_figure([rows[0] | more], solved_threshold=None, stop_threshold=None)
+        assert label in figure.axes[0].get_legend_handles_labels()[1]
+
+
+def test_the_numbers_of_a_constant_or_tiny_metric_stay_beside_its_own_axes():
+    rows = make_rows(300)
+    for row in rows:
+        row["train/hp/policy_lr"] = 1e-3 * (1.0 + 1e-16 * row["epoch"])
+        row["train/grad/norm"] = 1e-7 * row["epoch"]
+        row["train/loss/value"] = -123_456.0 - row["epoch"]
+    figure = build_figure(rows, solved_threshold=None, stop_threshold=None)
+    FigureCanvasAgg(figure).draw()
+    for axes in figure.axes:
+        for label in axes.get_yticklabels():
+            extent = label.get_window_extent()
+            assert not any(
+                other is not axes and extent.overlaps(other.bbox) for other in figure.axes
+            )
+            assert len(label.get_text()) < 9 or "mathdefault" in label.get_text(), label.get_text()
+
+
 def test_no_legend_lies_over_curves_or_titles():
     rows = make_rows(300, **{"val/roll/ep_rew_mean": -12345.6})
     figure = build_figure(rows, solved_threshold=-110.0, stop_threshold=-100.5)
     FigureCanvasAgg(figure).draw()
     legends = [axes for axes in figure.axes if axes.get_legend()]
-    assert len(legends) == 7
+    assert len(legends) == 8
     for axes in legends:
         legend = axes.get_legend().get_window_extent().padded(-1)
         assert not legend.overlaps(axes.bbox)

@@ -1,10 +1,15 @@
+import shlex
+
 import pytest
 
 from tests.helpers.played_runs import make_config, make_run
+from utils.config.cli import parse_train_args
 from utils.errors import StorageError
 from utils.loggers import JsonlWriter
 from utils.reports import write_report
 from utils.rollouts import EvaluationResult
+from utils.run.plan import plan_training
+from utils.storage import write_json
 
 RESULT = EvaluationResult(
     returns=[4.0, 6.0], lengths=[4, 6], n_unfinished=0, seconds=0.1, seed=9, is_deterministic=True
@@ -86,6 +91,32 @@ def test_an_interrupted_run_has_a_report_without_a_test(run):
     assert "test_episodes" not in text.split("## Curves")[0]
     assert f"train.py --resume {run.id}" in text
     assert "--max-timesteps" not in text.split("## Alerts")[0]
+
+
+def commands_of(run, **changes):
+    return [line for line in write(run, **changes).read_text().splitlines() if "train.py" in line]
+
+
+@pytest.mark.parametrize(
+    ("reason", "results"),
+    [
+        ("max_timesteps reached", {}),
+        ("mean return 480.00 in evaluation", {}),  # a goal, before its time
+        ("all phases completed", {}),
+        ("interrupted by SIGINT", None),
+    ],
+)
+def test_every_command_that_the_report_gives_is_accepted(run, reason, results):
+    run.write_status("interrupted" if results is None else "completed", reason=reason)
+    write_json(run.checkpoints_dir / "epoch=02.json", {"counters": {"timesteps": 32}})
+    told = commands_of(run, results=results, stop_reason=reason)
+    resuming = [line for line in told if "--resume" in line]
+    assert len(resuming) == (reason != "all phases completed")
+    for line in resuming:
+        command = shlex.split(line.partition("#")[0])
+        plan = plan_training(parse_train_args(command[2:], environ={}))
+        assert plan.resumed_run.path == run.path
+    assert len(told) == len(resuming) + 1  # and one that begins a new run
 
 
 def test_a_run_without_epochs_tests_or_videos_has_a_report_too(tmp_path):

@@ -1,4 +1,5 @@
 from tests.helpers.played_runs import make_config
+from utils.config.algos.phases import PhaseConfig
 from utils.reports import sections
 from utils.rollouts import EvaluationResult
 
@@ -105,7 +106,7 @@ def test_chosen_settings_come_first_with_their_defaults():
         "| `max_timesteps` | 100,000 |  |",
         "| `policy_lr` | 0.001 → 0 |  |",
         "| `policy_kwargs.hidden_dims` | [32] | [64, 64] |",
-        "| `env_kwargs` | {'length': 5} | {} |",
+        "| `env_kwargs` | {length: 5} | {} |",
         "| `clip_range_vf` | 0.2 | null |",
         "| `normalize_reward` | true | false |",
     ):
@@ -113,6 +114,30 @@ def test_chosen_settings_come_first_with_their_defaults():
     assert "gae_lambda" not in chosen
     assert "| `gae_lambda` | 0.95 |" in everything
     assert "| `policy_kwargs.activation` | tanh |" in everything
+
+
+def test_no_setting_is_written_as_python_writes_it():
+    phases = (
+        PhaseConfig(
+            name="collect", type="online", hooks=("collect",), duration={"timesteps": 16_000}
+        ),
+        PhaseConfig(name="play", type="online", hooks=("collect", "evolve")),
+    )
+    wrappers = [{"id": "FrameSkip", "skip": 4}, {"id": "TimeFeature"}]
+    for value, text in (
+        (
+            phases,
+            "collect (online, 16,000 timesteps: collect), "
+            "play (online, to the end: collect, evolve)",
+        ),
+        (wrappers, "FrameSkip(skip=4), TimeFeature()"),
+        (tuple(wrappers[:1]), "FrameSkip(skip=4)"),
+        ({"a": None, "b": [True, 1e-5], "c": {"d": "e"}}, "{a: null, b: [true, 1e-05], c: {d: e}}"),
+        ((), "[]"),
+        ({"max_frames": 108_000, "sizes": (20_000, 7)}, "{max_frames: 108000, sizes: [20000, 7]}"),
+        (((1, 2), (3, 4)), "[[1, 2], [3, 4]]"),
+    ):
+        assert sections.format_setting(value) == text
 
 
 def test_a_schedule_over_a_part_of_the_run_says_so():
@@ -162,14 +187,35 @@ def test_the_machine_is_that_of_the_last_process():
     assert sections.machine_section([]) == "Not recorded."
 
 
+def commands(**changes):
+    options = {
+        "run_id": "r1",
+        "runs_dir": "runs",
+        "config_id": "A:ppo",
+        "checkpoints": ["best", "last"],
+        "is_resumable": True,
+        "more_timesteps": None,
+    }
+    return sections.command_section(**(options | changes))
+
+
 def test_commands_name_the_run_and_its_folder():
-    options = {"run_id": "r1", "config_id": "A:ppo"}
-    text = sections.command_section(runs_dir="runs", more_timesteps=None, **options)
+    text = commands()
     assert "python run_play.py --run-id r1  " in text
     assert "python run_play.py --run-id r1/@last" in text
     assert "python train.py --resume r1 " in text
     assert "--max-timesteps" not in text
     assert "python train.py A:ppo --init-from-run r1" in text
-    text = sections.command_section(runs_dir="else", more_timesteps=2000, **options)
-    assert "python train.py --resume r1 --max-timesteps 2000 --runs-dir else" in text
-    assert text.count("--runs-dir else") == 4
+    text = commands(runs_dir="else where", more_timesteps=2000)
+    assert "python train.py --resume r1 --max-timesteps 2000 --runs-dir 'else where'" in text
+    assert text.count("--runs-dir 'else where'") == 4
+
+
+def test_no_command_is_told_that_would_be_refused():
+    text = commands(is_resumable=False, more_timesteps=2000)
+    assert "--resume" not in text
+    assert "python train.py A:ppo --init-from-run r1 " in text
+    text = commands(checkpoints=["last"])
+    assert "--run-id r1 " not in text
+    assert "--init-from-run r1/@last" in text
+    assert "python" not in commands(checkpoints=[])

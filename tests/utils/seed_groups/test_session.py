@@ -57,6 +57,8 @@ def test_each_seed_has_a_run_and_all_of_them_a_result(seeds, tmp_path, capsys):
     report = group.report_path.read_text()
     assert "# CartPole-v1:ppo, 3 seeds" in report
     assert "| 9 | completed | 109.00 | 109.00 | 100 | " in report
+    (way_on,) = [line for line in report.splitlines() if "--resume" in line]
+    assert f"--resume {group.id} --seeds 6x --runs-dir {tmp_path / 'runs'}   # more" in way_on
     assert (group.path / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from pydantic import BaseModel, Field
+from typing_extensions import override
 
 from utils.config.fields import PositiveInteger, Text
 from utils.config.problems import Problem
@@ -37,6 +38,11 @@ class DurationConfig(BaseModel):
         """The units that have a value."""
         return {unit: n for unit, n in self.model_dump().items() if n is not None}
 
+    @override
+    def __str__(self) -> str:
+        """Say how long, as people read it: `16,000 timesteps`."""
+        return " and ".join(f"{n:,} {unit}" for unit, n in self.written.items())
+
 
 class PhaseConfig(BaseModel):
     """One stretch of a training."""
@@ -56,6 +62,12 @@ class PhaseConfig(BaseModel):
     hooks: tuple[Text, ...] = Field(
         description="What is done, in this order: collect, the algorithm's updates, evaluate."
     )
+
+    @override
+    def __str__(self) -> str:
+        """Say what it is, as people read it: `see (offline, 600 updates: update_vae)`."""
+        length = "to the end" if self.duration is None else str(self.duration)
+        return f"{self.name} ({self.type}, {length}: {', '.join(self.hooks)})"
 
     def spec(self) -> PhaseSpec:
         """Return the phase as the scheduler takes it."""

@@ -117,7 +117,7 @@ def _curves(given: argparse.Namespace) -> tuple[Table, str]:
             head = tuple(_exactly(record, name) for name in names)
             rows += [
                 (*head, f"{t:.0f}", repr(v)) if is_exact else (*head, f"{t:,.0f}", format_result(v))
-                for t, v in zip(curve.timesteps.tolist(), curve.values.tolist(), strict=True)
+                for t, v in zip(curve.x.tolist(), curve.values.tolist(), strict=True)
             ]
     if not rows:
         raise UserError(f"none of these runs has a curve of '{key}'")

@@ -44,7 +44,7 @@ function build(mount, value, charts) {
         : curve.is_first,
     );
     const chosen = (found.length || words.length ? found : value.curves).slice(0, MOST_AT_ONCE);
-    note.textContent = `${chosen.length} of ${value.curves.length} metrics over timesteps; `
+    note.textContent = `${chosen.length} of ${value.curves.length} metrics over ${value.axis}; `
       + "dashed: checkpoints";
     for (const curve of chosen) {
       const line = { name: "", values: curve.y, xs: curve.x, colour: inks(mount).a };
