@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from utils.config.algos import CONFIG_CLASSES
+from utils.config.algos.sized import SizedKwargs
 from utils.config.catalog import BASE_BLOCK, CONFIG_DIR, EnvironmentFile, find_variant
 from utils.config.layers import Layers, Place
 from utils.config.messages import problems_of, tell
@@ -147,7 +148,18 @@ def _check(stack: _Stack) -> Config:
         problems += find_ineffective_options(config, layer_of=layers.layer_of)
     if config is None or problems or stack.problems:
         raise _refusal(problems, stack)
+    _forget_overruled_size(config, layers)
     return config
+
+
+def _forget_overruled_size(config: Config, layers: Layers) -> None:
+    """Mark a size as not written where a later layer gives a width of its own."""
+    shape, size = config.policy_kwargs, layers.layer_of("policy_kwargs.size")
+    if not isinstance(shape, SizedKwargs) or size is None:
+        return
+    widths = (layers.layer_of(f"policy_kwargs.{width}") for width in shape.widths())
+    if any(layer is not None and layer > size for layer in widths):
+        shape.model_fields_set.discard("size")
 
 
 def _config_class(stack: _Stack) -> type[Config]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from annotated_types import Gt
-from pydantic import Field, model_validator
+from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
+from utils.config.algos.sized import with_shape
 from utils.config.algos.world_model import (
-    SIZES,
     WORLD_MODEL_EFFECT_RULES,
     ActingWorldModelKwargs,
     WorldModelConfig,
@@ -223,18 +223,16 @@ class DreamerConfig(WorldModelConfig):
         ),
     )
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _spell_out_version(cls, data: Any) -> Any:
+    def _spell_out_version(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         """Write out what a version sets where the config does not."""
         if not isinstance(data, Mapping):
-            return data
+            return handler(data)
         defaults = dict(VERSIONS.get(data.get("version", 3), {}))
         if data.get("optimizer", defaults.get("optimizer", "LaProp")) != "LaProp":
             defaults.setdefault("agc", None)
         if "optimizer" in data and data["optimizer"] != defaults.get("optimizer"):
             defaults.pop("optimizer_kwargs", None)
-        given = data.get("policy_kwargs") or {}
-        sizes = SIZES.get(given.get("size", ""), {})  # a size that is named is meant
-        shape = {k: v for k, v in defaults.pop("policy_kwargs", {}).items() if k not in sizes}
-        return {**defaults, **data, "policy_kwargs": {**shape, **given}}
+        shape = defaults.pop("policy_kwargs", {})
+        return with_shape(handler, {**defaults, **data}, shape=shape, kind=ActingWorldModelKwargs)

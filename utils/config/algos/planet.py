@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
+from utils.config.algos.sized import with_shape
 from utils.config.algos.world_model import (
-    SIZES,
     WORLD_MODEL_EFFECT_RULES,
     WorldModelConfig,
+    WorldModelKwargs,
 )
 from utils.config.fields import (
     Flag,
@@ -104,21 +105,20 @@ class PlanetConfig(WorldModelConfig):
         ),
     )
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _spell_out_published(cls, data: Any) -> Any:
+    def _spell_out_published(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         """Write out what is published where the config has none of its own."""
         if not isinstance(data, Mapping):
-            return data
-        given = data.get("policy_kwargs") or {}
-        sizes = SIZES.get(given.get("size", ""), {})
-        kwargs = {k: v for k, v in PUBLISHED_KWARGS.items() if k not in sizes}
+            return handler(data)
         published = dict(PUBLISHED)
         if data.get("optimizer", "Adam") != "Adam":
             published["optimizer_kwargs"] = {}
         if data.get("optimizer") == "LaProp":
             del published["agc"]
-        return {**published, **data, "policy_kwargs": {**kwargs, **given}}
+        return with_shape(
+            handler, {**published, **data}, shape=PUBLISHED_KWARGS, kind=WorldModelKwargs
+        )
 
     def find_inconsistencies(self) -> list[Problem]:
         """List what does not fit together in model, plans and phases."""

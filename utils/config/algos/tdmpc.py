@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from annotated_types import Ge, Gt, Lt
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
 from utils.config.algos.effect_rules import (
     HAS_NO_PRIORITIES,
@@ -16,6 +16,7 @@ from utils.config.algos.effect_rules import (
 )
 from utils.config.algos.replay import REPLAY_EFFECT_RULES
 from utils.config.algos.sequence import SequenceConfig
+from utils.config.algos.sized import SizedKwargs, with_shape
 from utils.config.fields import (
     Flag,
     NonNegativeInteger,
@@ -31,7 +32,6 @@ from utils.config.schedule_spec import (
     ScheduleField,
     UnitScheduleField,
 )
-from utils.config.spec import STRICT_MODEL
 from utils.config.validate import EffectRule
 from utils.phases import COLLECT, PhaseSpec
 from utils.schedules import Schedulable, ScheduleSpec
@@ -98,10 +98,12 @@ VERSIONS: dict[int, dict[str, Any]] = {
 learning for model predictive control". Its critics' losses are summed, so their scale is double."""
 
 
-class TDMPCKwargs(BaseModel):
+class TDMPCKwargs(SizedKwargs):
     """The shape of the model."""
 
-    model_config = STRICT_MODEL
+    SIZES = TDMPC_SIZES
+    OF_PICTURES = ("channels", "picture_shift")
+    OF_NUMBERS = ("encoder_dim", "encoder_layers")
 
     size: Literal["tiny", "1M", "5M", "19M", "48M", "317M"] = Field(
         default="5M",
@@ -147,19 +149,6 @@ class TDMPCKwargs(BaseModel):
     dropout: Annotated[UnitNumber, Lt(1)] = Field(
         default=0.01, description="Share of the critics' first layer that is dropped, 0 to 1."
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _spell_out_size(cls, data: Any) -> Any:
-        if not isinstance(data, Mapping):
-            return data
-        return {**TDMPC_SIZES.get(data.get("size", "5M"), {}), **data}
-
-    @property
-    def named_size(self) -> str | None:
-        """The name of the size; None where the numbers are others."""
-        numbers = TDMPC_SIZES[self.size].items()
-        return self.size if all(getattr(self, k) == n for k, n in numbers) else None
 
 
 class TDMPCConfig(SequenceConfig):
@@ -322,15 +311,15 @@ class TDMPCConfig(SequenceConfig):
         ),
     )
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _spell_out_version(cls, data: Any) -> Any:
+    def _spell_out_version(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         """Write out what a version sets where the config does not."""
         if not isinstance(data, Mapping):
-            return data
+            return handler(data)
         defaults = dict(VERSIONS.get(data.get("version", 2), {}))
-        kwargs = {**defaults.pop("policy_kwargs", {}), **(data.get("policy_kwargs") or {})}
-        return {**defaults, **data, "policy_kwargs": kwargs}
+        shape = defaults.pop("policy_kwargs", {})
+        return with_shape(handler, {**defaults, **data}, shape=shape, kind=TDMPCKwargs)
 
     @property
     def hyperparameters(self) -> dict[str, Schedulable]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Ge, Gt, Le, Lt
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field
 
 from utils.config.algos.effect_rules import (
     DREAMS_WITHOUT_MASKS,
@@ -16,6 +15,7 @@ from utils.config.algos.effect_rules import (
 )
 from utils.config.algos.replay import REPLAY_EFFECT_RULES
 from utils.config.algos.sequence import SequenceConfig
+from utils.config.algos.sized import SizedKwargs
 from utils.config.fields import (
     Flag,
     NonNegativeInteger,
@@ -25,7 +25,6 @@ from utils.config.fields import (
     UnitNumber,
 )
 from utils.config.problems import Problem
-from utils.config.spec import STRICT_MODEL
 from utils.config.validate import EffectRule
 
 SIZES: dict[str, dict[str, int]] = {
@@ -45,10 +44,12 @@ SIZES: dict[str, dict[str, int]] = {
 is this project's own, for a processor core."""
 
 
-class WorldModelKwargs(BaseModel):
+class WorldModelKwargs(SizedKwargs):
     """The shape of a world model and of what reads it."""
 
-    model_config = STRICT_MODEL
+    SIZES = SIZES
+    OF_PICTURES = ("depth", "pictures")
+    OF_NUMBERS = ("encoder_layers", "decoder_layers")
 
     size: Literal["tiny", "1M", "12M", "25M", "50M", "100M", "200M", "400M"] = Field(
         default="12M",
@@ -124,19 +125,6 @@ class WorldModelKwargs(BaseModel):
     activation: Literal["silu", "elu", "relu", "tanh", "gelu"] = Field(
         default="silu", description="Nonlinearity after each layer."
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _spell_out_size(cls, data: Any) -> Any:
-        if not isinstance(data, Mapping):
-            return data
-        return {**SIZES.get(data.get("size", "12M"), {}), **data}
-
-    @property
-    def named_size(self) -> str | None:
-        """The name of the size; None where the numbers are others."""
-        numbers = SIZES[self.size].items()
-        return self.size if all(getattr(self, k) == n for k, n in numbers) else None
 
 
 class ActingWorldModelKwargs(WorldModelKwargs):
