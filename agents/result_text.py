@@ -5,12 +5,16 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
+from utils.config.algos.sized import SizedKwargs
+from utils.config.catalog import find_cpu_variants
 from utils.rollouts import EvaluationResult
 from utils.run import Run
 from utils.run.plan import TrainingPlan
 
 if TYPE_CHECKING:
     from agents.base_agent import BaseAgent
+
+_MOST_NAMED = 4
 
 
 def describe_start(run: Run, agent: BaseAgent, plan: TrainingPlan) -> str:
@@ -27,11 +31,26 @@ def describe_start(run: Run, agent: BaseAgent, plan: TrainingPlan) -> str:
         note = (
             "\nnote: torch environments are made for a GPU; on a CPU simd is the fast vectorization"
         )
+    note += _warn_of_missing_gpu(agent, plan)
     return (
         f"{config.config_id}: {_environments(agent)}, "
         f"{n_parameters:,} parameters on {config.device}, seed {config.seed}, "
         f"{run.path}{beginning}{note}" + "".join(f"\n{line}" for line in agent.describe_learning())
     )
+
+
+def _warn_of_missing_gpu(agent: BaseAgent, plan: TrainingPlan) -> str:
+    """Say that a config for a GPU is trained on a CPU, and what else there is; "" otherwise."""
+    missing = plan.config.missing_gpu(has_gpu=agent.compute_device.type != "cpu")
+    if missing is None:
+        return ""
+    others = find_cpu_variants(plan.config.config_id)[:_MOST_NAMED]
+    instead = [f"for a CPU there is {', '.join(others)}"] if others else []
+    shape = plan.config.policy_kwargs
+    if isinstance(shape, SizedKwargs) and shape.named_size not in (None, "tiny"):
+        instead.append("--set policy_kwargs.size=tiny makes the model smaller")
+    instead.append("--set device=cpu says that it is meant")
+    return f"\nwarning: this config is {missing}, so it may take very long: {'; '.join(instead)}"
 
 
 def _environments(agent: BaseAgent) -> str:

@@ -6,6 +6,7 @@ import pytest
 
 from agents.result_text import describe_evaluation, describe_result, describe_start, run_reference
 from tests.helpers.agents import make_agent
+from utils.config import load_config
 from utils.metrics import Counters
 from utils.rollouts import EvaluationResult
 from utils.run import Run
@@ -87,6 +88,29 @@ def test_the_start_says_what_is_trained_on_what(tmp_path):
         config=agent.config, runs_dir=tmp_path, resumed_run=run, checkpoint=Path("a/epoch=03.ckpt")
     )
     assert describe_start(run, agent, going_on).endswith(", going on from epoch=03.ckpt")
+
+
+@pytest.mark.parametrize(
+    ("config_id", "expected"),
+    [
+        (
+            "dm_control/walker-walk:dreamer",
+            "for a CPU there is dm_control/walker-walk:ppo; --set policy_kwargs.size=tiny makes",
+        ),
+        ("CartPole-v1:ppo_gpu", "for a CPU there is CartPole-v1:ppo, CartPole-v1:ppo_simd, "),
+        ("CartPole-v1:ppo", None),
+    ],
+)
+def test_the_start_warns_where_a_gpu_is_missing(tmp_path, config_id, expected):
+    agent = make_agent("Counting")  # on the CPU
+    plan = TrainingPlan(config=load_config(config_id), runs_dir=tmp_path)
+    _, *more = describe_start(Run(tmp_path / "run"), agent, plan).splitlines()
+    warnings = [line for line in more if line.startswith("warning: ")]
+    assert len(warnings) == (expected is not None)
+    for line in warnings:
+        assert "this config is meant for a GPU (device: auto), and there is none" in line
+        assert expected in line
+        assert line.endswith("--set device=cpu says that it is meant")
 
 
 def test_the_start_says_what_is_faster_on_a_cpu(tmp_path):

@@ -233,6 +233,26 @@ def find_config_ids(pattern: str = "", *, config_dir: Path | None = None) -> lis
     return found
 
 
+def find_cpu_variants(config_id: str, *, config_dir: Path | None = None) -> list[str]:
+    """Return the ids of the variants beside a config that learn on a CPU; none for an unknown one.
+
+    Args:
+        config_id: `<env>:<variant>`.
+        config_dir: Folder of the config files; None for the project's own.
+    """
+    try:
+        file, _ = find_variant(config_id, config_dir=config_dir or CONFIG_DIR)
+    except ConfigError:  # of a run whose file is no longer there
+        return []
+    blocks = {**file.variants, **file.inherited}
+    return [
+        f"{file.name}:{name}"
+        for name, block in blocks.items()
+        if {"device": "cpu", **file.base, **block}["device"] == "cpu"
+        and block.get("algo_id") != "random"
+    ]
+
+
 def _matching(file: EnvironmentFile, pattern: str) -> list[str]:
     """Return the variants to show: all if the environment matches, else those that do."""
     variants = [*file.variants, *file.inherited]

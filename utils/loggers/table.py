@@ -6,7 +6,7 @@ import dataclasses
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from utils.loggers.number_text import format_duration, format_value
+from utils.loggers.number_text import format_duration, format_speed, format_value
 from utils.loggers.progress import Progress
 from utils.loggers.sparkline import sparkline
 from utils.loggers.terminal import Palette, strip_colours, visible_length
@@ -93,7 +93,7 @@ def render_header(title: Title, progress: Progress, look: Look) -> list[str]:
     speed = progress.steps_per_second
     facts = [
         f"epoch {progress.epoch:,}",
-        f"{speed:,.0f} steps/s" if speed == speed else "measuring speed",
+        f"{format_speed(speed)} steps/s" if speed == speed else "measuring speed",
         f"elapsed {format_duration(progress.elapsed_seconds)}",
         f"left {format_duration(progress.seconds_left)}",
     ]

@@ -109,9 +109,7 @@ def _why_not(job: Job, machine: Machine) -> str | None:
         _check_dataset(config)
     except UserError as error:
         return str(error).splitlines()[0]
-    if config.device != "cpu" and not machine.has_gpu:
-        return f"meant for a GPU (device: {config.device}), and there is none"
-    return None
+    return config.missing_gpu(has_gpu=machine.has_gpu)
 
 
 def _check_dataset(config: Config) -> None:
