@@ -119,14 +119,50 @@ def test_no_id_found_is_a_mistake_that_names_the_nearest(folder):
 
 
 def test_the_list_says_which_extras_are_missing():
-    def missing_extra(env_id):
-        return "box2d" if env_id.startswith("LunarLander") else None
+    def missing_extras(settings):
+        return ["box2d"] if settings["env_id"].startswith("LunarLander") else []
 
-    assert "needs" not in list_configs("acrobot", missing_extra=missing_extra)
-    lines = list_configs("lunar", missing_extra=missing_extra).splitlines()
+    assert "needs" not in list_configs("acrobot", missing_extras=missing_extras)
+    lines = list_configs("lunar", missing_extras=missing_extras).splitlines()
     marked = [line.split()[0] for line in lines if "(needs the extra 'box2d')" in line]
     assert marked == ["LunarLander-v3", "LunarLanderContinuous-v3"]
     assert lines[-1] == "what is missing installs with  pip install 'gymnasium-solver[box2d]'"
+
+
+def test_an_extra_that_some_variants_need_is_told_beside_them(folder):
+    def missing_extras(settings):
+        return ["a", "b"] if settings["algo_id"] == "reinforce" else ["b"]
+
+    table = list_configs("cart", config_dir=folder, missing_extras=missing_extras)
+    assert table.splitlines()[1:] == [
+        "CartPole-v1  ppo, reinforce (needs 'a')        475  (needs the extra 'b') Balance",
+        "",
+        "what is missing installs with  pip install 'gymnasium-solver[a,b]'",
+    ]
+
+
+def test_the_table_is_wrapped_into_a_narrow_terminal(tmp_path):
+    spec = SPEC.format("Keep a pole upright on a cart by pushing it left or right", 475)
+    write_variants(tmp_path, "Cart-v1", base=spec, ppo=PPO, reinforce=REINFORCE, x=PPO)
+    for width in (50, 76, 200):
+        table = list_configs(config_dir=tmp_path, width=width)
+        assert max(map(len, table.splitlines())) <= width
+    assert len(table.splitlines()) == 2
+    assert list_configs(config_dir=tmp_path, width=76).splitlines() == [
+        "environment  variants           solved at  task",
+        "Cart-v1      ppo, reinforce, x        475  Keep a pole upright on a cart by",
+        "                                           pushing it left or right",
+    ]
+    assert list_configs(config_dir=tmp_path, width=50).splitlines()[2:] == [
+        "Cart-v1      ppo, reinforce, x        475",
+        "  Keep a pole upright on a cart by pushing it left",
+        "  or right",
+    ]
+
+
+@pytest.mark.parametrize("width", [80, 110, 160])
+def test_all_configs_fit_a_terminal(width):
+    assert max(map(len, list_configs(width=width).splitlines())) <= width
 
 
 @pytest.fixture
