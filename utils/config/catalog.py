@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
+import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -18,6 +20,7 @@ CONFIG_DIR = Path(__file__).resolve().parents[2] / "config" / "environments"
 BASE_BLOCK = "_base"
 _FAMILIES = "families"
 """Folder beside that of the environments."""
+_MOST_NAMED = 4
 _GAP = "  "
 _LEAST_ROOM = 48
 """Columns of the table of configs for variants and tasks; with fewer, tasks stand below."""
@@ -88,8 +91,21 @@ def find_variant(config_id: str, *, config_dir: Path) -> tuple[EnvironmentFile, 
     known = ", ".join(file.config_ids) or "none"
     if not variant:
         raise ConfigError(f"config id '{config_id}' names no variant; there are: {known}")
-    hint = did_you_mean(variant, variants)
+    others = _environments_with(variant, config_dir)
+    hint = f": there is one for {', '.join(others)}" if others else did_you_mean(variant, variants)
     raise ConfigError(f"unknown variant '{variant}' of {file.name}{hint} (there are: {known})")
+
+
+def _environments_with(variant: str, config_dir: Path) -> list[str]:
+    """Return the first environments that have a variant, and how many more there are."""
+    paths = sorted(config_dir.glob("*.yaml"), key=lambda path: path.stem.lower())
+    found = []
+    for path in paths:
+        with contextlib.suppress(ConfigError):  # a fault of another file is not what is asked for
+            file = _with_family(read_environment_file(path), config_dir)
+            found += [file.name] * (variant in {*file.variants, *file.inherited})
+    more = len(found) - _MOST_NAMED
+    return found[:_MOST_NAMED] + ([f"and {more} more"] if more > 0 else [])
 
 
 def _find_file(name: str, config_dir: Path) -> EnvironmentFile:
@@ -321,11 +337,17 @@ def _needs(extras: set[str], *, what: str = "") -> str:
     return f" (needs {what}{' and '.join(map(repr, sorted(extras)))})" if extras else ""
 
 
+def _without_version(name: str) -> str:
+    return re.sub(r"-v\d+$", "", name)
+
+
 def _unknown_environment(name: str, paths: Mapping[str, Path], config_dir: Path) -> str:
     family, dash, member = name.partition("-")
     if dash and family in {path.stem for path in _family_paths(config_dir)}:
         return f"unknown environment '{name}': did you mean '{family}/{member}'?"
-    found = nearest(name.replace("/", "-"), paths, count=3)
+    core = _without_version(name.replace("/", "-")).lower()
+    same = [stem for stem in paths if f"-{_without_version(stem).lower()}".endswith(f"-{core}")]
+    found = same[:3] or nearest(name.replace("/", "-"), paths, count=3)
     # Only these files are read, to learn where their names have a slash.
     names = [read_environment_file(paths[stem]).name for stem in found]
     if names:

@@ -48,6 +48,31 @@ def test_ids_that_lead_nowhere(folder, config_id, expected):
     assert str(caught.value) == expected
 
 
+@pytest.mark.parametrize(
+    ("config_id", "expected"),
+    [
+        ("Pong:ppo", "unknown environment 'Pong': did you mean 'ALE/Pong-v5'?"),
+        ("pong-v4:ppo", "unknown environment 'pong-v4': did you mean 'ALE/Pong-v5'?"),
+        (
+            "ALE/Pong-v5:reinforce",
+            "unknown variant 'reinforce' of ALE/Pong-v5: there is one for CartPole-v1 "
+            "(there are: ALE/Pong-v5:ppo)",
+        ),
+    ],
+)
+def test_where_what_was_meant_is_to_be_found(folder, config_id, expected):
+    with pytest.raises(ConfigError) as caught:
+        load_config(config_id, config_dir=folder)
+    assert str(caught.value) == expected
+
+
+def test_many_environments_of_a_variant_are_not_all_named():
+    with pytest.raises(ConfigError, match=r"there is one for (\S+, ){4}and \d+ more \(there are: "):
+        load_config("CartPole-v1:sac")
+    with pytest.raises(ConfigError, match="'planet' of CartPole-v1: there is one for Pendulum-v1 "):
+        load_config("CartPole-v1:planet")
+
+
 def test_an_id_leads_to_no_file_outside_the_folder(folder):
     inner = folder / "inner"
     inner.mkdir()
