@@ -5,11 +5,13 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
+from utils.config import ReplayConfig
 from utils.config.algos.sized import SizedKwargs
 from utils.config.catalog import find_cpu_variants
 from utils.rollouts import EvaluationResult
 from utils.run import Run
 from utils.run.plan import TrainingPlan
+from utils.text_tables import counted
 
 if TYPE_CHECKING:
     from agents.base_agent import BaseAgent
@@ -56,7 +58,7 @@ def _warn_of_missing_gpu(agent: BaseAgent, plan: TrainingPlan) -> str:
 def _environments(agent: BaseAgent) -> str:
     env, share = agent.train_env, agent.share
     if share is None:
-        return f"{env.num_envs} {env.vectorization_name} environments"
+        return counted(env.num_envs, f"{env.vectorization_name} environment")
     n = share.total // share.n
     return f"{share.total} {env.vectorization_name} environments in {n} processes"
 
@@ -79,12 +81,14 @@ def describe_result(
     counters, config = agent.counters, agent.config
     lines = [
         f"{config.config_id}: {agent.stop_reason} after {counters.timesteps:,} timesteps "
-        f"({counters.epoch} epochs) in {training_seconds:.1f} s of training"
+        f"({counted(counters.epoch, 'epoch')}) in {training_seconds:.1f} s of training"
     ]
     if results and results["best"] is results["last"]:
         lines.append(f"  result  {describe_evaluation(results['last'])}")
     else:
         lines += [f"  {name:7} {describe_evaluation(result)}" for name, result in results.items()]
+    if isinstance(config, ReplayConfig) and counters.updates == 0:
+        lines.append(f"  warning no update was made: {config.why_no_update()}")
     lines += [
         f"  run     {run.path}",
         f"  watch   python run_play.py --run-id {run_reference(run)}",
@@ -102,7 +106,7 @@ def describe_evaluation(result: EvaluationResult) -> str:
     interval = "" if half_width is None else f" ± {half_width:.2f}"
     return (
         f"mean return {result.mean:.2f}{interval} "
-        f"(95 % interval, {len(result.returns)} fresh episodes, {how}{unfinished})"
+        f"(95 % interval, {counted(len(result.returns), 'fresh episode')}, {how}{unfinished})"
     )
 
 

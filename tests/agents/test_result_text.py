@@ -28,7 +28,7 @@ def result(*returns: float, n_unfinished: int = 0, greedy: bool = True) -> Evalu
     ("given", "text"),
     [
         (result(5.0, 5.0), "mean return 5.00 ± 0.00 (95 % interval, 2 fresh episodes, greedy)"),
-        (result(5.0, greedy=False), "mean return 5.00 (95 % interval, 1 fresh episodes, sampled)"),
+        (result(5.0, greedy=False), "mean return 5.00 (95 % interval, 1 fresh episode, sampled)"),
         (result(n_unfinished=3), "no episode finished (3 begun, greedy)"),
     ],
 )
@@ -64,6 +64,34 @@ def test_the_end_of_a_run_is_told_with_what_to_do_next():
     lines = describe_result(run, agent, two, training_seconds=2.0).splitlines()
     assert [line.split()[0] for line in lines[1:3]] == ["best", "last"]
     assert "9.00" in lines[1]
+
+
+@pytest.mark.parametrize(
+    ("n_updates", "settings", "reason"),
+    [
+        (0, {}, "learning begins at timestep 2,000, and the run ended at 1,000"),
+        (
+            0,
+            {"learning_starts_timesteps": 500, "replay_ratio": 0.001},
+            "replay_ratio asks for one in 1,000 timesteps from timestep 500 on, and the run ended",
+        ),
+        (3, {}, None),
+    ],
+)
+def test_a_result_without_an_update_says_so(n_updates, settings, reason):
+    settings = {
+        "buffer_transitions": 5000,
+        "learning_starts_timesteps": 2000,
+        "max_timesteps": 1000,
+        **settings,
+    }
+    agent = make_agent("Counting", algo_id="dqn", **settings)
+    agent.counters = Counters(epoch=1, timesteps=1000, updates=n_updates)
+    agent.stop_reason = "max_timesteps reached"
+    text = describe_result(Run(Path("runs/x")), agent, {}, training_seconds=1.0)
+    assert "(1 epoch) in 1.0 s" in text
+    assert ("warning no update was made: " in text) == (reason is not None)
+    assert reason is None or reason in text
 
 
 def test_without_a_test_there_is_no_result():
