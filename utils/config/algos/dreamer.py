@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
-from annotated_types import Gt
 from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
 from utils.config.algos.sized import with_shape
@@ -20,6 +19,7 @@ from utils.config.fields import (
     NonNegativeNumber,
     PositiveInteger,
     PositiveNumber,
+    PositiveUnitNumber,
     Text,
     UnitNumber,
 )
@@ -193,7 +193,7 @@ class DreamerConfig(WorldModelConfig):
             "baseline are its; or there is none."
         ),
     )
-    slow_critic_rate: Annotated[UnitNumber, Gt(0)] = Field(
+    slow_critic_rate: PositiveUnitNumber = Field(
         default=0.02, description="How far it follows each time, in (0, 1]; 1 copies."
     )
     slow_critic_every_updates: PositiveInteger = Field(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Ge
 from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
 from utils.config.algos.effect_rules import (
@@ -19,12 +19,14 @@ from utils.config.algos.sequence import SequenceConfig
 from utils.config.algos.sized import SizedKwargs, with_shape
 from utils.config.fields import (
     Flag,
+    Integer,
     NonNegativeInteger,
     NonNegativeNumber,
     PositiveInteger,
     PositiveNumber,
+    PositiveUnitNumber,
+    ProperShare,
     Text,
-    UnitNumber,
 )
 from utils.config.problems import Problem
 from utils.config.schedule_spec import (
@@ -115,7 +117,7 @@ class TDMPCKwargs(SizedKwargs):
     encoder_dim: PositiveInteger = Field(
         default=256, description="Units of the layers that read numbers, >= 1."
     )
-    encoder_layers: Annotated[PositiveInteger, Ge(2)] = Field(
+    encoder_layers: Annotated[Integer, Ge(2)] = Field(
         default=2, description="Layers that read numbers, the one to the latent included, >= 2."
     )
     channels: PositiveInteger = Field(
@@ -128,7 +130,7 @@ class TDMPCKwargs(SizedKwargs):
         default=512, description="Units of dynamics, reward, prior and critics, >= 1."
     )
     latent_dim: PositiveInteger = Field(default=512, description="Width of the latent, >= 1.")
-    n_critics: Annotated[PositiveInteger, Ge(2)] = Field(default=5, description="Critics, >= 2.")
+    n_critics: Annotated[Integer, Ge(2)] = Field(default=5, description="Critics, >= 2.")
     simplex_dim: NonNegativeInteger = Field(
         default=8,
         description="Numbers of each simplex of the latent, a divisor of latent_dim; 0: none.",
@@ -146,7 +148,7 @@ class TDMPCKwargs(SizedKwargs):
     begins: Literal["normal", "orthogonal"] = Field(
         default="normal", description="First weights: normal of deviation 0.02, or orthogonal."
     )
-    dropout: Annotated[UnitNumber, Lt(1)] = Field(
+    dropout: ProperShare = Field(
         default=0.01, description="Share of the critics' first layer that is dropped, 0 to 1."
     )
 
@@ -183,7 +185,7 @@ class TDMPCConfig(SequenceConfig):
             "factors to 10 bits."
         ),
     )
-    gamma: Annotated[UnitNumber, Gt(0)] | None = Field(  # type: ignore[assignment]
+    gamma: PositiveUnitNumber | None = Field(  # type: ignore[assignment]
         default=None,
         description=(
             "Discount of one step, 0 to 1; null: from the time limit, (n - 1) / n with n a fifth "
@@ -215,7 +217,7 @@ class TDMPCConfig(SequenceConfig):
     horizon: PositiveInteger = Field(
         default=3, description="Steps of a plan, and of the sequences that are learnt from, >= 1."
     )
-    step_decay: Annotated[UnitNumber, Gt(0)] = Field(
+    step_decay: PositiveUnitNumber = Field(
         default=0.5, description="Weight of each step of a sequence by that before, in (0, 1]."
     )
     consistency_scale: PositiveNumber = Field(
@@ -237,7 +239,7 @@ class TDMPCConfig(SequenceConfig):
         default=True,
         description="Divide what the prior climbs by the spread of values, at least 1.",
     )
-    slow_rate: Annotated[UnitNumber, Gt(0)] = Field(
+    slow_rate: PositiveUnitNumber = Field(
         default=0.01, description="How far the slow critics follow each time, in (0, 1]."
     )
     slow_every_updates: PositiveInteger = Field(
@@ -277,13 +279,13 @@ class TDMPCConfig(SequenceConfig):
     plan_max_std: PositiveNumber = Field(
         default=2.0, description="Deviation of a plan at first, and at most, > 0."
     )
-    plan_momentum: Annotated[UnitNumber, Lt(1)] = Field(
+    plan_momentum: ProperShare = Field(
         default=0.0, description="Share of the last mean in the next, 0 to 1."
     )
     prioritized_replay: Flag = Field(
         default=False, description="Draw sequences by the size of their last error of the values."
     )
-    priority_exponent: Annotated[UnitNumber, Gt(0)] = Field(
+    priority_exponent: PositiveUnitNumber = Field(
         default=0.6, description="Power of the error in the probability of a draw, in (0, 1]."
     )
     importance_exponent: UnitScheduleField = Field(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, ClassVar, Literal
 
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Le
 from pydantic import Field
 
 from utils.config.algos.effect_rules import (
@@ -18,11 +18,12 @@ from utils.config.algos.sequence import SequenceConfig
 from utils.config.algos.sized import SizedKwargs
 from utils.config.fields import (
     Flag,
+    Integer,
     NonNegativeInteger,
     NonNegativeNumber,
     PositiveInteger,
     PositiveNumber,
-    UnitNumber,
+    ProperShare,
 )
 from utils.config.problems import Problem
 from utils.config.validate import EffectRule
@@ -68,10 +69,10 @@ class WorldModelKwargs(SizedKwargs):
         default=32,
         description="Choices of a categorical latent, or numbers of a gaussian one, >= 1.",
     )
-    classes: Annotated[PositiveInteger, Gt(1), Le(256)] = Field(
+    classes: Annotated[Integer, Ge(2), Le(256)] = Field(
         default=16, description="Classes of each choice, 2 to 256."
     )
-    uniform_share: Annotated[UnitNumber, Lt(1)] = Field(
+    uniform_share: ProperShare = Field(
         default=0.01, description="Share of every choice's probability that is uniform, 0 to 1."
     )
     min_std: PositiveNumber = Field(
@@ -116,7 +117,7 @@ class WorldModelKwargs(SizedKwargs):
         default="two_hot",
         description="Rewards and values as distributions over bins, or by squared errors.",
     )
-    bins: Annotated[PositiveInteger, Ge(3), Le(1023)] = Field(
+    bins: Annotated[Integer, Ge(3), Le(1023)] = Field(
         default=255, description="Bins of two_hot numbers, odd, 3 to 1023."
     )
     norm: Literal["rms", "layer", "none"] = Field(
@@ -172,7 +173,7 @@ class WorldModelConfig(SequenceConfig):
     policy_kwargs: WorldModelKwargs = Field(  # type: ignore[assignment]
         default=WorldModelKwargs(), description="Shape of the world model."
     )
-    sequence_length: Annotated[PositiveInteger, Gt(1)] = Field(
+    sequence_length: Annotated[Integer, Ge(2)] = Field(
         default=64, description="Steps of a sequence, >= 2."
     )
     train_ratio: PositiveNumber = Field(

@@ -250,3 +250,19 @@ def test_another_version_leads_to_its_variant() -> None:
     # What somebody gave beside it is to blame itself.
     with pytest.raises(ConfigError, match=r"^--set policy_kwargs\.bins=33: .* is normal$"):
         load_config("CartPole-v1:dreamer", ["version=2", "policy_kwargs.bins=33"])
+
+
+@pytest.mark.parametrize(
+    ("setting", "values", "bound"),
+    [
+        ("sequence_length", (0, 1), ">= 2"),
+        ("policy_kwargs.classes", (0, 1), ">= 2"),
+        ("policy_kwargs.bins", (0, 2), ">= 3"),
+        ("policy_kwargs.uniform_share", (1, 2), "< 1.0"),
+        ("slow_critic_rate", (-1, 0), "> 0.0"),
+    ],
+)
+def test_a_setting_has_one_lower_and_one_upper_bound(tmp_path, setting, values, bound) -> None:
+    for value in values:
+        with pytest.raises(ConfigError, match=f"'{setting}' must be {bound}, got {value}"):
+            load(tmp_path, "v3", f"{setting}={value}")
