@@ -37,7 +37,7 @@ REPLAYED = {
     "eval_warmup_epochs": 0,
     "eval_freq_epochs": 2,
 }
-TINY_MODEL = {key: value for key, value in TINY.items() if key != "numbers"}
+TINY_MODEL = {k: v for k, v in TINY.items() if k not in ("numbers", "size", "depth")}
 SEQUENCES = {
     "steps_per_epoch": 16,
     "train_every_vec_steps": None,
