@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 
 from utils.config.catalog import list_configs
@@ -21,9 +22,10 @@ def main() -> int:
     with calling_off(ranks):
         args = parse_train_args(sys.argv[1:])
         if args.list_envs is not None:
-            from utils.environment.families.table import missing_extra
+            from utils.environment.families.extras import missing_extras
 
-            print(list_configs(args.list_envs, missing_extra=missing_extra))
+            width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+            print(list_configs(args.list_envs, missing_extras=missing_extras, width=width))
             return 0
         # Config errors are told before anything heavy is imported.
         with collector_paused():

@@ -282,6 +282,13 @@ class BaseAgent(LightningModule):
 
     # -- one epoch ------------------------------------------------------------------------------
 
+    def counts_now(self) -> tuple[int, int]:
+        """Return timesteps and updates of the run, with those of the running epoch where known.
+
+        Another thread may ask at any time.
+        """
+        return self.counters.timesteps, self.counters.updates
+
     def finish_epoch(self) -> None:
         """Record what holds at the end of an epoch, and count it."""
         self._record_state()

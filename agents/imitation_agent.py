@@ -22,6 +22,7 @@ from utils.normalization import fit_min_max_
 from utils.optimization import build_optimizer, clip_and_step, set_learning_rate
 from utils.schedules import schedule_value
 from utils.seeding import derive_seed
+from utils.text_tables import counted
 
 MOST_JUDGED = 4096
 """Windows kept apart that an epoch is judged by, at most; evenly over all of them."""
@@ -208,9 +209,9 @@ class ImitationAgent(BaseAgent):
         size = f"{data.nbytes / 2**20:,.1f} MiB"
         n_updates = math.ceil(config.max_timesteps / config.batch_size)
         return [
-            f"demonstrations: {config.dataset}, {data.n_episodes:,} episodes of "
+            f"demonstrations: {config.dataset}, {counted(data.n_episodes, 'episode')} of "
             f"{len(data):,} steps ({size}), mean return {float(data.returns.mean()):.2f}{apart}",
-            f"{n_updates:,} updates of {config.batch_size} steps, "
+            f"{counted(n_updates, 'update')} of {config.batch_size} steps, "
             f"{config.max_timesteps / len(self.source.windows):,.1f} passes; a timestep is here a "
             "step that is learnt from",
         ]

@@ -31,14 +31,22 @@ class StopSignals:
     epoch end; one that takes longer than the grace period is left as if by a second signal.
     """
 
-    def __init__(self, request_stop: Callable[[str], None], *, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        request_stop: Callable[[str], None],
+        *,
+        tell: Callable[[str], None],
+        has_saved: Callable[[], bool] = lambda: True,
+    ) -> None:
         """Remember whom to ask and whom to tell.
 
         Args:
             request_stop: Called with the reason, from the main thread.
             tell: Called with one line for the person at the terminal, from the main thread,
                 between any two steps of what it is doing.
+            has_saved: Whether there is a checkpoint that a run could go on from.
         """
+        self._has_saved = has_saved
         self._request_stop = request_stop
         self._tell = tell
         self._previous: dict[int, Any] = {}
@@ -76,9 +84,10 @@ class StopSignals:
                 "still done, once more leaves at once"
             )
             return
+        all_of_it = "" if self._has_saved() else ", which is all so far: nothing is saved yet"
         self._tell(
             f"{name}: stopping after this epoch (at most {GRACE_SECONDS} s); "
-            "once more stops at once and loses the epoch"
+            f"once more stops at once and loses the epoch{all_of_it}"
         )
         self._request_stop(f"interrupted by {name}")
         signal.alarm(GRACE_SECONDS)

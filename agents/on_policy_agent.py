@@ -200,6 +200,14 @@ class OnPolicyAgent(BaseAgent):
             max_grad_norm=self.hyperparameters.get("max_grad_norm"),
         )
 
+    @override
+    def counts_now(self) -> tuple[int, int]:
+        timesteps, updates = super().counts_now()
+        if isinstance(self.source, RolloutSource):
+            collected = self.source.collector.stepper.n_vec_steps * self.config.n_envs
+            timesteps = max(timesteps, collected)  # faster loops do not step by the collector
+        return timesteps, updates
+
     @property
     def rollout_source(self) -> RolloutSource:
         """The source of an agent that learns from rollouts in the collector's buffer."""

@@ -181,6 +181,10 @@ class ReplayAgent(BaseAgent):
         self._record(summary, collected=collected, learnt=learnt)
         self.finish_epoch()
 
+    @override
+    def counts_now(self) -> tuple[int, int]:
+        return self.source.collector.timesteps, self.counters.updates + self.log.n_updates
+
     @property
     def learns_meanwhile(self) -> bool:
         """Whether a round's updates are made while the environments take its last vector step.

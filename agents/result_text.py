@@ -5,12 +5,18 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
+from utils.config import ReplayConfig
+from utils.config.algos.sized import SizedKwargs
+from utils.config.catalog import find_cpu_variants
 from utils.rollouts import EvaluationResult
 from utils.run import Run
 from utils.run.plan import TrainingPlan
+from utils.text_tables import counted
 
 if TYPE_CHECKING:
     from agents.base_agent import BaseAgent
+
+_MOST_NAMED = 4
 
 
 def describe_start(run: Run, agent: BaseAgent, plan: TrainingPlan) -> str:
@@ -27,6 +33,7 @@ def describe_start(run: Run, agent: BaseAgent, plan: TrainingPlan) -> str:
         note = (
             "\nnote: torch environments are made for a GPU; on a CPU simd is the fast vectorization"
         )
+    note += _warn_of_missing_gpu(agent, plan)
     return (
         f"{config.config_id}: {_environments(agent)}, "
         f"{n_parameters:,} parameters on {config.device}, seed {config.seed}, "
@@ -34,10 +41,24 @@ def describe_start(run: Run, agent: BaseAgent, plan: TrainingPlan) -> str:
     )
 
 
+def _warn_of_missing_gpu(agent: BaseAgent, plan: TrainingPlan) -> str:
+    """Say that a config for a GPU is trained on a CPU, and what else there is; "" otherwise."""
+    missing = plan.config.missing_gpu(has_gpu=agent.compute_device.type != "cpu")
+    if missing is None:
+        return ""
+    others = find_cpu_variants(plan.config.config_id)[:_MOST_NAMED]
+    instead = [f"for a CPU there is {', '.join(others)}"] if others else []
+    shape = plan.config.policy_kwargs
+    if isinstance(shape, SizedKwargs) and shape.named_size not in (None, "tiny"):
+        instead.append("--set policy_kwargs.size=tiny makes the model smaller")
+    instead.append("--set device=cpu says that it is meant")
+    return f"\nwarning: this config is {missing}, so it may take very long: {'; '.join(instead)}"
+
+
 def _environments(agent: BaseAgent) -> str:
     env, share = agent.train_env, agent.share
     if share is None:
-        return f"{env.num_envs} {env.vectorization_name} environments"
+        return counted(env.num_envs, f"{env.vectorization_name} environment")
     n = share.total // share.n
     return f"{share.total} {env.vectorization_name} environments in {n} processes"
 
@@ -60,12 +81,14 @@ def describe_result(
     counters, config = agent.counters, agent.config
     lines = [
         f"{config.config_id}: {agent.stop_reason} after {counters.timesteps:,} timesteps "
-        f"({counters.epoch} epochs) in {training_seconds:.1f} s of training"
+        f"({counted(counters.epoch, 'epoch')}) in {training_seconds:.1f} s of training"
     ]
     if results and results["best"] is results["last"]:
         lines.append(f"  result  {describe_evaluation(results['last'])}")
     else:
         lines += [f"  {name:7} {describe_evaluation(result)}" for name, result in results.items()]
+    if isinstance(config, ReplayConfig) and counters.updates == 0:
+        lines.append(f"  warning no update was made: {config.why_no_update()}")
     lines += [
         f"  run     {run.path}",
         f"  watch   python run_play.py --run-id {run_reference(run)}",
@@ -83,7 +106,7 @@ def describe_evaluation(result: EvaluationResult) -> str:
     interval = "" if half_width is None else f" ± {half_width:.2f}"
     return (
         f"mean return {result.mean:.2f}{interval} "
-        f"(95 % interval, {len(result.returns)} fresh episodes, {how}{unfinished})"
+        f"(95 % interval, {counted(len(result.returns), 'fresh episode')}, {how}{unfinished})"
     )
 
 

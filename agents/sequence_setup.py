@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+import gymnasium as gym
 import torch
 from gymnasium.vector import VectorEnv
 from torch import Tensor
 
 from agents.replay_setup import build_replay_plan, find_place
 from utils.buffers import Place, Priorities, SequenceBuffer, SequenceLayout, StateField
-from utils.config import SequenceConfig, WorldModelConfig
+from utils.config import SequenceConfig, TDMPCConfig, WorldModelConfig
 from utils.dataloaders.sequence_source import SequenceSource
+from utils.errors import ConfigError
 from utils.rollouts.experience_collector import ExperienceCollector, Explorer, Step
 from utils.seeding import derive_seed
+from utils.spaces import unread_faults, unread_settings
 from utils.world_models import WorldModelSettings
 from utils.world_models.actions import ActionCode
 
@@ -92,6 +95,33 @@ def build_sequence_buffer(
         n_context=config.rows_of_context,
         place=place,
     )
+
+
+def check_shape(config: WorldModelConfig | TDMPCConfig, space: gym.Space) -> None:
+    """Refuse what somebody wrote of a model's shape and what nothing reads.
+
+    Args:
+        config: Of the run.
+        space: Single observation space.
+
+    Raises:
+        ConfigError: One line for each such setting.
+    """
+    kwargs = config.policy_kwargs
+    written = kwargs.model_fields_set
+    unread = unread_settings(space, of_pictures=kwargs.OF_PICTURES, of_numbers=kwargs.OF_NUMBERS)
+    faults = unread_faults(space, unread, written)
+    off = {option for rule in config.EFFECT_RULES if rule.is_off(config) for option in rule.options}
+    read = [
+        name
+        for name in kwargs.widths()
+        if name not in unread and f"policy_kwargs.{name}" not in off
+    ]
+    if "size" in written and written.issuperset(read):
+        given = ", ".join(read)
+        faults.append(f"'policy_kwargs.size' has no effect: every width is given ({given})")
+    if faults:
+        raise ConfigError("\n".join(faults))
 
 
 def world_model_settings(config: WorldModelConfig) -> WorldModelSettings:

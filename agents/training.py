@@ -214,7 +214,9 @@ class _Session:
         self.agent = agent
         self.plan = plan
         self.state = state
-        self.signals = StopSignals(agent.interrupt, tell=self._tell_at_once)
+        self.signals = StopSignals(
+            agent.interrupt, tell=self._tell_at_once, has_saved=run.has_checkpoint
+        )
         self.console: ConsoleWriter | None = None
         self.keyboard: Keyboard | None = None
         self.started = time.perf_counter()

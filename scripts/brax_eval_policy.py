@@ -9,6 +9,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from utils.brax_policies.cli import parse_eval_args
 from utils.errors import exit_on_user_error
+from utils.text_tables import counted
 
 
 def main() -> int:
@@ -23,9 +24,8 @@ def main() -> int:
     half = result.confidence_half_width()
     interval = "" if half is None else f" ± {half:.2f} (95 % interval)"
     unfinished = f", {result.n_unfinished} unfinished" if result.n_unfinished else ""
-    print(
-        f"{config.env_id}, {len(result.returns)} fresh episodes{unfinished}, {result.seconds:.0f} s"
-    )
+    episodes = counted(len(result.returns), "fresh episode")
+    print(f"{config.env_id}, {episodes}{unfinished}, {result.seconds:.0f} s")
     print(f"mean return {result.mean:.2f}{interval}" if result.returns else "no episode finished")
     if args.video is not None:
         print(f"film    {film_run(run, config, load_policy, args)}")

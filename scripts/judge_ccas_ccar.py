@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from utils.config.option_parser import OptionParser, whole_number
 from utils.errors import ConfigError, exit_on_user_error
+from utils.text_tables import counted
 
 if TYPE_CHECKING:
     from utils.config import Config
@@ -70,7 +71,7 @@ def main() -> int:
         (name, f"{values.mean():.2f} ± {mean_half_width(values.tolist()):.2f}")
         for name, values in errors.items()
     ]
-    print(f"{options.episodes} fresh episodes, 95 % intervals of the mean")
+    print(f"{counted(options.episodes, 'fresh episode')}, 95 % intervals of the mean")
     print(format_table(("controller", "mean absolute error, molecules"), rows))
     return 0
 

@@ -30,7 +30,6 @@ DREAMER = REPLAY | {
     "imagination_horizon": 3,
     "buffer_steps": 400,
     "policy_kwargs": {
-        "size": "tiny",
         "deter": 16,
         "hidden": 8,
         "units": 8,

@@ -14,6 +14,7 @@ from trainer_callbacks.hyperparameter_scheduler import HyperparameterScheduler
 from trainer_callbacks.model_checkpoint import ModelCheckpoint
 from trainer_callbacks.monitor_metrics import MonitorMetrics
 from trainer_callbacks.run_control import RunControl, Tell
+from trainer_callbacks.show_progress import ShowProgress
 from trainer_callbacks.track_results import TrackResults
 from trainer_callbacks.video_logger import VideoLogger
 from trainer_callbacks.warmup_eval import WarmupEval
@@ -92,6 +93,7 @@ def build_callbacks(
         RunControl(checkpoint, keyboard=keyboard, tell=tell),
         VideoLogger(trackers),
         TrackResults(trackers),
+        *([] if console is None else [ShowProgress(console)]),
         DispatchMetrics(writers),
         MonitorMetrics([*trackers, *([] if console is None else [console])]),
         EarlyStopping(reward_threshold=reward_threshold),

@@ -9,7 +9,9 @@ from typing import Any, Protocol
 from lightning.pytorch import Callback, Trainer
 from typing_extensions import override
 
+from utils.config import ReplayConfig
 from utils.loggers.jsonl import JsonlWriter
+from utils.metrics import Counters
 from utils.metrics.advice import fixes_that_apply
 from utils.metrics.monitor import Alert, MetricsMonitor
 
@@ -25,7 +27,8 @@ class AlertSink(Protocol):
 class MonitorMetrics(Callback):
     """Judge `agent.last_row`; each alert goes to `alerts.jsonl` of the run and to the sinks.
 
-    It holds only the fixes that the config of the run leaves open.
+    It holds only the fixes that the config of the run leaves open. A training from replay that
+    ends without an update is an alert, too.
 
     It stands after DispatchMetrics in the list of callbacks.
     """
@@ -55,13 +58,20 @@ class MonitorMetrics(Callback):
         counters = pl_module.counters
         for found in self._monitor.check(pl_module.last_row, epoch=counters.epoch):
             fixes = fixes_that_apply(found.fixes, pl_module.config)
-            alert = dataclasses.replace(found, fixes=fixes)
-            if self._file is not None:
-                self._file.write(
-                    alert.to_dict(), epoch=counters.epoch, timesteps=counters.timesteps
-                )
-            for sink in self._sinks:
-                sink.alert(alert)
+            self._tell(dataclasses.replace(found, fixes=fixes), counters)
+
+    @override
+    def on_train_end(self, trainer: Trainer, pl_module: Any) -> None:
+        config, counters = pl_module.config, pl_module.counters
+        is_through = counters.epoch > 0 and not pl_module.is_interrupted
+        if is_through and isinstance(config, ReplayConfig) and counters.updates == 0:
+            self._tell(_no_update(config, epoch=counters.epoch), counters)
+
+    def _tell(self, alert: Alert, counters: Counters) -> None:
+        if self._file is not None:
+            self._file.write(alert.to_dict(), epoch=counters.epoch, timesteps=counters.timesteps)
+        for sink in self._sinks:
+            sink.alert(alert)
 
     @override
     def on_exception(self, trainer: Trainer, pl_module: Any, exception: BaseException) -> None:
@@ -83,3 +93,19 @@ class MonitorMetrics(Callback):
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def _no_update(config: ReplayConfig, *, epoch: int) -> Alert:
+    return Alert(
+        key="train/cnt/updates",
+        value=0.0,
+        epoch=epoch,
+        bound="not above 0",
+        message="the run made no update: its policy is the one that it began with",
+        causes=(config.why_no_update(),),
+        fixes=(
+            f"raise {config.ratio_key}",
+            "raise max_timesteps",
+            "lower learning_starts_timesteps",
+        ),
+    )

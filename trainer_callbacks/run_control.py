@@ -16,6 +16,7 @@ from trainer_callbacks.model_checkpoint import ModelCheckpoint
 from utils.keyboard import Keyboard
 from utils.run.control import Request, RequestKind, RequestReader, post_answer
 from utils.run.status import session_id
+from utils.text_tables import counted
 
 KEYS: dict[str, RequestKind] = {"s": "save", "e": "evaluate", "q": "stop"}
 HELP = "keys: s save now, e evaluate now, q stop after this epoch (saves), h this help"
@@ -152,10 +153,8 @@ class RunControl(Callback):
         if result.mean is None or result.n_unfinished:
             reply(f"evaluated at epoch {epoch}: {result.n_unfinished} episodes did not finish")
         else:
-            n_episodes = len(result.returns)
-            reply(
-                f"evaluated at epoch {epoch}: mean return {result.mean:.2f} ({n_episodes} episodes)"
-            )
+            n_episodes = counted(len(result.returns), "episode")
+            reply(f"evaluated at epoch {epoch}: mean return {result.mean:.2f} ({n_episodes})")
 
     def _tell(self, text: str, *, is_logged: bool = False) -> None:
         if self._tell_person is not None:

@@ -20,7 +20,9 @@ from utils.diffusion import Denoiser, DenoiserSettings, DiffusionSettings
 from utils.errors import ConfigError
 from utils.optimization.averaging import move_towards_, warmed_up_decay
 from utils.policies.diffusion_policy import DiffusionPolicy, Horizons
+from utils.spaces import unread_faults, unread_settings
 
+_OF_PICTURES = ("picture_width", "n_keypoints", "crop_fraction")
 _NETWORK = (
     "network",
     "channels",
@@ -32,9 +34,7 @@ _NETWORK = (
     "n_heads",
     "dropout",
     "causal",
-    "picture_width",
-    "n_keypoints",
-    "crop_fraction",
+    *_OF_PICTURES,
 )
 
 
@@ -56,6 +56,9 @@ class DiffusionAgent(ImitationAgent):
                 f"{action_space}: use bc for choices"
             )
         kwargs = config.policy_kwargs
+        unread = unread_settings(observation_space, of_pictures=_OF_PICTURES)
+        if faults := unread_faults(observation_space, unread, kwargs.model_fields_set):
+            raise ConfigError("\n".join(faults))
         return DiffusionPolicy(
             observation_space,
             action_space,

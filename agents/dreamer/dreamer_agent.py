@@ -28,7 +28,7 @@ from agents.dreamer.dreamer_losses import (
 )
 from agents.replay_agent import Learned, ReplayBatch
 from agents.sequence_agent import SequenceAgent, Sequences, SequencesLearned
-from agents.sequence_setup import world_model_settings
+from agents.sequence_setup import check_shape, world_model_settings
 from utils.config import DreamerConfig
 from utils.distributions import Parameters, sample_rows
 from utils.errors import ConfigError
@@ -85,6 +85,7 @@ class DreamerAgent(SequenceAgent):
                 f"'exploration_noise' has no effect on the action space {action_space}: only "
                 "actions of a Box can be noisy"
             )
+        check_shape(config, observation_space)
         kwargs = config.policy_kwargs
         settings = world_model_settings(config)
         kinds = {"norm": kwargs.norm, "activation": kwargs.activation, "width": kwargs.units}

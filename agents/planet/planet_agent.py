@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from agents.replay_agent import Learned, ReplayBatch
 from agents.sequence_agent import SequenceAgent, Sequences, SequencesLearned
-from agents.sequence_setup import world_model_settings
+from agents.sequence_setup import check_shape, world_model_settings
 from utils.config import PlanetConfig
 from utils.errors import ConfigError
 from utils.optimization import set_gradients
@@ -38,6 +38,7 @@ class PlanetAgent(SequenceAgent):
                 "dreamer"
             )
         code = ActionCode(action_space, box="bounded_normal", algorithm="planet")
+        check_shape(config, observation_space)
         settings = world_model_settings(config)
         model = WorldModel(observation_space, code.width, settings, predicts_end=config.predict_end)
         planning = PlanningSettings(

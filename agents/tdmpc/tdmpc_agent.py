@@ -18,6 +18,7 @@ from typing_extensions import override
 
 from agents.replay_agent import Learned, ReplayBatch
 from agents.sequence_agent import SequenceAgent, SequencesLearned
+from agents.sequence_setup import check_shape
 from agents.tdmpc.tdmpc_losses import (
     consistency_loss,
     discount_of,
@@ -79,6 +80,7 @@ class TDMPCAgent(SequenceAgent):
                 "dreamer, dqn or ppo for choices"
             )
         code = ActionCode(action_space, box="tanh_normal", algorithm="tdmpc")
+        check_shape(config, observation_space)
         kwargs = config.policy_kwargs
         names = set(LatentSettings.__dataclass_fields__) - {"prior"}
         settings = LatentSettings(

@@ -35,6 +35,20 @@ def test_the_first_signal_asks_and_the_second_stops(signals, number):
     assert len(signals.reasons) == 1
 
 
+@pytest.mark.parametrize("has_saved", [True, False])
+def test_the_first_signal_says_where_nothing_is_saved_yet(has_saved):
+    told: list[str] = []
+    stop = StopSignals(lambda reason: None, tell=told.append, has_saved=lambda: has_saved)
+    stop.install()
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    finally:
+        stop.restore()
+    (line,) = told
+    assert line.startswith("SIGINT: stopping after this epoch (at most 20 s); once more stops at")
+    assert line.endswith("nothing is saved yet") != has_saved
+
+
 def test_after_training_the_first_signal_changes_nothing(signals):
     os.kill(os.getpid(), signal.SIGALRM)
     signals.received = None

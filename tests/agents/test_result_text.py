@@ -6,6 +6,7 @@ import pytest
 
 from agents.result_text import describe_evaluation, describe_result, describe_start, run_reference
 from tests.helpers.agents import make_agent
+from utils.config import load_config
 from utils.metrics import Counters
 from utils.rollouts import EvaluationResult
 from utils.run import Run
@@ -27,7 +28,7 @@ def result(*returns: float, n_unfinished: int = 0, greedy: bool = True) -> Evalu
     ("given", "text"),
     [
         (result(5.0, 5.0), "mean return 5.00 ± 0.00 (95 % interval, 2 fresh episodes, greedy)"),
-        (result(5.0, greedy=False), "mean return 5.00 (95 % interval, 1 fresh episodes, sampled)"),
+        (result(5.0, greedy=False), "mean return 5.00 (95 % interval, 1 fresh episode, sampled)"),
         (result(n_unfinished=3), "no episode finished (3 begun, greedy)"),
     ],
 )
@@ -65,6 +66,34 @@ def test_the_end_of_a_run_is_told_with_what_to_do_next():
     assert "9.00" in lines[1]
 
 
+@pytest.mark.parametrize(
+    ("n_updates", "settings", "reason"),
+    [
+        (0, {}, "learning begins at timestep 2,000, and the run ended at 1,000"),
+        (
+            0,
+            {"learning_starts_timesteps": 500, "replay_ratio": 0.001},
+            "replay_ratio asks for one in 1,000 timesteps from timestep 500 on, and the run ended",
+        ),
+        (3, {}, None),
+    ],
+)
+def test_a_result_without_an_update_says_so(n_updates, settings, reason):
+    settings = {
+        "buffer_transitions": 5000,
+        "learning_starts_timesteps": 2000,
+        "max_timesteps": 1000,
+        **settings,
+    }
+    agent = make_agent("Counting", algo_id="dqn", **settings)
+    agent.counters = Counters(epoch=1, timesteps=1000, updates=n_updates)
+    agent.stop_reason = "max_timesteps reached"
+    text = describe_result(Run(Path("runs/x")), agent, {}, training_seconds=1.0)
+    assert "(1 epoch) in 1.0 s" in text
+    assert ("warning no update was made: " in text) == (reason is not None)
+    assert reason is None or reason in text
+
+
 def test_without_a_test_there_is_no_result():
     agent = make_agent("Counting")
     lines = describe_result(Run(Path("runs/x")), agent, {}, training_seconds=1.0)
@@ -87,6 +116,29 @@ def test_the_start_says_what_is_trained_on_what(tmp_path):
         config=agent.config, runs_dir=tmp_path, resumed_run=run, checkpoint=Path("a/epoch=03.ckpt")
     )
     assert describe_start(run, agent, going_on).endswith(", going on from epoch=03.ckpt")
+
+
+@pytest.mark.parametrize(
+    ("config_id", "expected"),
+    [
+        (
+            "dm_control/walker-walk:dreamer",
+            "for a CPU there is dm_control/walker-walk:ppo; --set policy_kwargs.size=tiny makes",
+        ),
+        ("CartPole-v1:ppo_gpu", "for a CPU there is CartPole-v1:ppo, CartPole-v1:ppo_simd, "),
+        ("CartPole-v1:ppo", None),
+    ],
+)
+def test_the_start_warns_where_a_gpu_is_missing(tmp_path, config_id, expected):
+    agent = make_agent("Counting")  # on the CPU
+    plan = TrainingPlan(config=load_config(config_id), runs_dir=tmp_path)
+    _, *more = describe_start(Run(tmp_path / "run"), agent, plan).splitlines()
+    warnings = [line for line in more if line.startswith("warning: ")]
+    assert len(warnings) == (expected is not None)
+    for line in warnings:
+        assert "this config is meant for a GPU (device: auto), and there is none" in line
+        assert expected in line
+        assert line.endswith("--set device=cpu says that it is meant")
 
 
 def test_the_start_says_what_is_faster_on_a_cpu(tmp_path):

@@ -1,7 +1,10 @@
 import math
 
+import pytest
+
 from tests.helpers.fake_agent import FakeAgent
 from trainer_callbacks.monitor_metrics import MonitorMetrics
+from utils.config import load_config
 from utils.loggers import read_jsonl
 from utils.metrics import MetricsMonitor
 from utils.metrics_config import MetricsConfig
@@ -85,3 +88,28 @@ def test_agent_without_a_folder_still_tells_its_sinks():
     agent.train_epoch(train__ppo__approx_kl=0.08)
     agent.end()
     assert sink.epochs == [1]
+
+
+@pytest.mark.parametrize(
+    ("n_updates", "is_interrupted", "n_alerts"), [(0, False, 1), (0, True, 0), (2, False, 0)]
+)
+def test_a_training_that_ends_without_an_update_is_an_alert(
+    tmp_path, n_updates, is_interrupted, n_alerts
+):
+    sink = Sink()
+    agent = make_agent(tmp_path, sink)
+    agent.config = load_config("CartPole-v1:dreamer", ["train_ratio=0.001"])
+    agent.is_interrupted = is_interrupted
+    agent.start()
+    agent.train_epoch(train__ppo__approx_kl=0.01)
+    agent.counters.updates = n_updates
+    agent.end()
+    assert sink.epochs == [1] * n_alerts
+    rows = read_jsonl(agent.run.alerts_jsonl) if n_alerts else []
+    assert [row["key"] for row in rows] == ["train/cnt/updates"] * n_alerts
+    for row in rows:  # 8 x 32 steps of an update, each of them a thousand times
+        assert row["causes"] == [
+            "train_ratio asks for one in 256,000 timesteps from timestep 256 on, and the run "
+            "ended at 15,000"
+        ]
+        assert row["fixes"][0] == "raise train_ratio"

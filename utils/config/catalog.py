@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
+import re
+import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +20,11 @@ CONFIG_DIR = Path(__file__).resolve().parents[2] / "config" / "environments"
 BASE_BLOCK = "_base"
 _FAMILIES = "families"
 """Folder beside that of the environments."""
+_MOST_NAMED = 4
+_GAP = "  "
+_LEAST_ROOM = 48
+"""Columns of the table of configs for variants and tasks; with fewer, tasks stand below."""
+_Row = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +49,10 @@ class EnvironmentFile:
         """The variants of the family that it does not have itself."""
         of_family = {} if self.family is None else self.family.variants
         return {name: block for name, block in of_family.items() if name not in self.variants}
+
+    def settings(self, variant: str) -> dict[str, Any]:
+        """Return the settings at the top level of a variant, as the files have them."""
+        return {"env_id": self.name, **self.base, **self.origin_of(variant).variants[variant]}
 
     def origin_of(self, variant: str) -> EnvironmentFile:
         """Return the file that a variant stands in: this one or the family's."""
@@ -78,8 +91,21 @@ def find_variant(config_id: str, *, config_dir: Path) -> tuple[EnvironmentFile, 
     known = ", ".join(file.config_ids) or "none"
     if not variant:
         raise ConfigError(f"config id '{config_id}' names no variant; there are: {known}")
-    hint = did_you_mean(variant, variants)
+    others = _environments_with(variant, config_dir)
+    hint = f": there is one for {', '.join(others)}" if others else did_you_mean(variant, variants)
     raise ConfigError(f"unknown variant '{variant}' of {file.name}{hint} (there are: {known})")
+
+
+def _environments_with(variant: str, config_dir: Path) -> list[str]:
+    """Return the first environments that have a variant, and how many more there are."""
+    paths = sorted(config_dir.glob("*.yaml"), key=lambda path: path.stem.lower())
+    found = []
+    for path in paths:
+        with contextlib.suppress(ConfigError):  # a fault of another file is not what is asked for
+            file = _with_family(read_environment_file(path), config_dir)
+            found += [file.name] * (variant in {*file.variants, *file.inherited})
+    more = len(found) - _MOST_NAMED
+    return found[:_MOST_NAMED] + ([f"and {more} more"] if more > 0 else [])
 
 
 def _find_file(name: str, config_dir: Path) -> EnvironmentFile:
@@ -174,7 +200,8 @@ def list_configs(
     pattern: str = "",
     *,
     config_dir: Path | None = None,
-    missing_extra: Callable[[str], str | None] = lambda _: None,
+    missing_extras: Callable[[Mapping[str, Any]], list[str]] = lambda _: [],
+    width: int | None = None,
 ) -> str:
     """Write a table of environments: id, variants, solved threshold and summary.
 
@@ -182,7 +209,10 @@ def list_configs(
         pattern: Text that an id must contain, or a glob such as `*:reinforce`; case does not
             matter; "" for all.
         config_dir: Folder of the config files; None for the project's own.
-        missing_extra: Names the extra that an environment id needs and that is not installed.
+        missing_extras: Names the extras that the settings of a variant need and that are not
+            installed.
+        width: Columns that there are, into which variants and summaries are wrapped; None for one
+            line each.
 
     Returns:
         The table, without a final line break; what needs an extra that is missing is marked, and
@@ -195,28 +225,52 @@ def list_configs(
     files = list(environment_files(directory))
     families = map(read_environment_file, _family_paths(directory))
     files += [_member(family, f"{family.name}/*") for family in families]
-    rows: list[tuple[str, str, str, str]] = []
+    rows: list[_Row] = []
     missing: set[str] = set()
     for file in files:
         shown = _matching(file, pattern)
         if shown:
-            extra = missing_extra(str(file.base.get("env_id", file.name)))
-            rows.append(_row(file, shown, needs=extra))
-            if extra is not None:
-                missing.add(extra)
+            needs = {name: missing_extras(file.settings(name)) for name in shown}
+            rows.append(_row(file, needs))
+            missing.update(*needs.values())
     if not rows:
         hint = did_you_mean(pattern, [file.name for file in files])
         raise ConfigError(f"no environment matches '{pattern}'{hint}")
-    table = [("environment", "variants", "solved at", "task"), *rows]
-    widths = [max(len(row[column]) for row in table) for column in range(3)]
-    lines = [
-        f"{row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]}".rstrip()
-        for row in table
-    ]
+    lines = _lay_out([("environment", "variants", "solved at", "task"), *rows], width)
     if missing:
         names = ",".join(sorted(missing))
         lines += ["", f"what is missing installs with  pip install 'gymnasium-solver[{names}]'"]
     return "\n".join(lines)
+
+
+def _lay_out(table: list[_Row], width: int | None) -> list[str]:
+    """Align the columns; cells of variants and tasks are wrapped, or tasks stand below, at need.
+
+    Args:
+        table: Cells of each row, names of the columns first.
+        width: Columns of the terminal; None for no bound.
+    """
+    names, variants, solved, tasks = (max(map(len, column)) for column in zip(*table, strict=True))
+    is_narrow = False
+    if width is not None:
+        room = width - names - solved - 3 * len(_GAP)
+        is_narrow = room < _LEAST_ROOM
+        variants = min(variants, room if is_narrow else max(room // 2, room - tasks))
+        tasks = min(tasks, width - len(_GAP) if is_narrow else room - variants)
+    lines = []
+    for row in table:
+        below = _wrap(row[3], tasks)
+        cells = ([row[0]], _wrap(row[1], variants), [row[2]], [] if is_narrow else below)
+        for name, variant, threshold, task in zip_longest(*cells, fillvalue=""):
+            columns = (f"{name:<{names}}", f"{variant:<{variants}}", f"{threshold:>{solved}}", task)
+            lines.append(_GAP.join(columns).rstrip())
+        if is_narrow:
+            lines += [f"{_GAP}{line}" for line in below]
+    return lines
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, max(1, width), break_on_hyphens=False) or [""]
 
 
 def find_config_ids(pattern: str = "", *, config_dir: Path | None = None) -> list[str]:
@@ -233,6 +287,25 @@ def find_config_ids(pattern: str = "", *, config_dir: Path | None = None) -> lis
     return found
 
 
+def find_cpu_variants(config_id: str, *, config_dir: Path | None = None) -> list[str]:
+    """Return the ids of the variants beside a config that learn on a CPU; none for an unknown one.
+
+    Args:
+        config_id: `<env>:<variant>`.
+        config_dir: Folder of the config files; None for the project's own.
+    """
+    try:
+        file, _ = find_variant(config_id, config_dir=config_dir or CONFIG_DIR)
+    except ConfigError:  # of a run whose file is no longer there
+        return []
+    settings = {name: file.settings(name) for name in (*file.variants, *file.inherited)}
+    return [
+        f"{file.name}:{name}"
+        for name, of_variant in settings.items()
+        if of_variant.get("device", "cpu") == "cpu" and of_variant.get("algo_id") != "random"
+    ]
+
+
 def _matching(file: EnvironmentFile, pattern: str) -> list[str]:
     """Return the variants to show: all if the environment matches, else those that do."""
     variants = [*file.variants, *file.inherited]
@@ -246,23 +319,35 @@ def _fits(name: str, pattern: str) -> bool:
     return pattern in name or fnmatch.fnmatchcase(name, pattern)
 
 
-def _row(
-    file: EnvironmentFile, variants: list[str], *, needs: str | None
-) -> tuple[str, str, str, str]:
+def _row(file: EnvironmentFile, needs: Mapping[str, list[str]]) -> _Row:
+    """Return the cells of an environment; `needs` has the missing extras of each variant."""
     spec = file.base.get("spec")
     spec = spec if isinstance(spec, dict) else {}
     solved = spec.get("solved_threshold")
     shown = f"{solved:g}" if isinstance(solved, int | float) else "-"
     summary = str(spec.get("summary", ""))
-    task = summary if needs is None else f"(needs the extra '{needs}') {summary}"
+    of_all = set.intersection(*map(set, needs.values()))
+    variants = [f"{name}{_needs(set(extras) - of_all)}" for name, extras in needs.items()]
+    task = f"{_needs(of_all, what='the extra ')} {summary}".strip()
     return file.name, ", ".join(variants), shown, task
+
+
+def _needs(extras: set[str], *, what: str = "") -> str:
+    """Return " (needs 'a' and 'b')"; nothing for no extra."""
+    return f" (needs {what}{' and '.join(map(repr, sorted(extras)))})" if extras else ""
+
+
+def _without_version(name: str) -> str:
+    return re.sub(r"-v\d+$", "", name)
 
 
 def _unknown_environment(name: str, paths: Mapping[str, Path], config_dir: Path) -> str:
     family, dash, member = name.partition("-")
     if dash and family in {path.stem for path in _family_paths(config_dir)}:
         return f"unknown environment '{name}': did you mean '{family}/{member}'?"
-    found = nearest(name.replace("/", "-"), paths, count=3)
+    core = _without_version(name.replace("/", "-")).lower()
+    same = [stem for stem in paths if f"-{_without_version(stem).lower()}".endswith(f"-{core}")]
+    found = same[:3] or nearest(name.replace("/", "-"), paths, count=3)
     # Only these files are read, to learn where their names have a slash.
     names = [read_environment_file(paths[stem]).name for stem in found]
     if names:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from annotated_types import Ge, Gt, Le
+from annotated_types import Ge, Gt, Le, Lt
 from pydantic import AfterValidator, AllowInfNan, BeforeValidator, Strict
 from pydantic_core import PydanticCustomError
 
@@ -63,6 +63,10 @@ PositiveNumber = Annotated[Number, Gt(0)]
 NonNegativeNumber = Annotated[Number, Ge(0)]
 UnitNumber = Annotated[Number, Ge(0), Le(1)]
 """A number in [0, 1]."""
+PositiveUnitNumber = Annotated[Number, Gt(0), Le(1)]
+"""A number in (0, 1]."""
+ProperShare = Annotated[Number, Ge(0), Lt(1)]
+"""A number in [0, 1)."""
 PlainMapping = Annotated[dict[str, Any], AfterValidator(_plain_mapping)]
 """Keyword arguments for something outside the schema: values that JSON can hold."""
 NumberRange = Annotated[tuple[Number | None, Number | None], AfterValidator(_ordered_range)]

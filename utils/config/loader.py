@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from utils.config.algos import CONFIG_CLASSES
+from utils.config.algos.sized import SizedKwargs
 from utils.config.catalog import BASE_BLOCK, CONFIG_DIR, EnvironmentFile, find_variant
 from utils.config.layers import Layers, Place
 from utils.config.messages import problems_of, tell
@@ -144,10 +145,44 @@ def _check(stack: _Stack) -> Config:
         found = _problems(error, config_class)
         problems += found + _contradictions_among_valid(data, found, config_class)
     if config is not None:
-        problems += find_ineffective_options(config, layer_of=layers.layer_of)
+        ineffective = find_ineffective_options(config, layer_of=layers.layer_of)
+        problems += _variant_of_version(stack, ineffective) or ineffective
     if config is None or problems or stack.problems:
         raise _refusal(problems, stack)
+    _forget_overruled_size(config, layers)
     return config
+
+
+def _variant_of_version(stack: _Stack, ineffective: Sequence[Problem]) -> list[Problem]:
+    """Name the variant of a version, where one that was laid over the file does not go with it."""
+    layers = stack.layers
+    layer, version = layers.layer_of("version"), layers.data.get("version")
+    keys = [problem.keys[0] for problem in ineffective]
+    if layer is None or layer <= _VARIANT or any(layers.layer_of(key) == layer for key in keys):
+        return []
+    wanted = (layers.data["algo_id"], version)
+    fitting = [
+        f"{stack.file.name}:{name}"
+        for name, block in stack.file.variants.items()
+        if (block.get("algo_id"), block.get("version")) == wanted
+    ]
+    if not keys or not fitting:
+        return []
+    message = (
+        f"{', '.join(map(repr, keys))} of this variant would have no effect: train "
+        f"{' or '.join(fitting)}, which is of version {version}"
+    )
+    return [Problem(("version",), message)]
+
+
+def _forget_overruled_size(config: Config, layers: Layers) -> None:
+    """Mark a size as not written where a later layer gives a width of its own."""
+    shape, size = config.policy_kwargs, layers.layer_of("policy_kwargs.size")
+    if not isinstance(shape, SizedKwargs) or size is None:
+        return
+    widths = (layers.layer_of(f"policy_kwargs.{width}") for width in shape.widths())
+    if any(layer is not None and layer > size for layer in widths):
+        shape.model_fields_set.discard("size")
 
 
 def _config_class(stack: _Stack) -> type[Config]:

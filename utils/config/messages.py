@@ -21,14 +21,19 @@ _WANTED = {
     "model_type": "a mapping of keys to values",
     "tuple_type": "a list in brackets",
 }
+_VALUE_SYNONYMS = {"gpu": "cuda"}
 _SYNONYMS = {
-    "gpu": "cuda",
-    "n_threads": "n_workers",
-    "num_threads": "n_workers",
-    "num_envs": "n_envs",
-    "num_workers": "n_workers",
+    "buffer_size": ("buffer_transitions", "buffer_steps"),
+    "discount": ("gamma",),
+    "learning_rate": ("policy_lr",),
+    "lr": ("policy_lr",),
+    "n_threads": ("n_workers",),
+    "num_threads": ("n_workers",),
+    "num_envs": ("n_envs",),
+    "num_workers": ("n_workers",),
+    "total_timesteps": ("max_timesteps",),
 }
-"""Names that others give to our keys and values, and that do not look like them."""
+"""Names that others give to our keys, and that do not look like them."""
 _BOUNDS = {
     "greater_than": "> {gt}",
     "greater_than_equal": ">= {ge}",
@@ -94,7 +99,9 @@ def _wrong_value(key: str, details: ErrorDetails) -> str:
 
 def _wrong_choice(key: str, value: Any, expected: str) -> str:
     choices = [choice.strip("'") for choice in expected.replace(" or ", ", ").split(", ")]
-    hint = did_you_mean(_SYNONYMS.get(value, value), choices) if isinstance(value, str) else ""
+    hint = (
+        did_you_mean(_VALUE_SYNONYMS.get(value, value), choices) if isinstance(value, str) else ""
+    )
     return f"'{key}' must be one of {', '.join(choices)}, got {_show(value)}{hint}"
 
 
@@ -127,13 +134,15 @@ def _unknown_key(
     if elsewhere:
         place = "" if "." in elsewhere[0] else " at the top level"
         return f"{unknown}: did you mean '{elsewhere[0]}'{place}?"
-    owners = [algo for algo, other in siblings.items() if ".".join(path) in dotted_keys(other)]
-    if owners:
-        return f"{unknown}: it is a setting of {', '.join(owners)} only"
     level = _keys_at(model, parents)
-    synonym = _SYNONYMS.get(name)
-    found = [synonym] if synonym in level else nearest(name, level)
-    if found:
+    owners = [algo for algo, other in siblings.items() if ".".join(path) in dotted_keys(other)]
+    # Of `imagination_horizon` somebody may know the horizon.
+    longer = [key for key in level if key.endswith(f"_{name}")]
+    if owners:
+        hint = f"; did you mean '{'.'.join([*parents, longer[0]])}'?" if len(longer) == 1 else ""
+        return f"{unknown}: it is a setting of {', '.join(owners)} only{hint}"
+    synonyms = [key for key in _SYNONYMS.get(name, ()) if key in level]
+    if found := synonyms or nearest(name, level):
         return f"{unknown}: did you mean '{'.'.join([*parents, found[0]])}'?"
     if parents:
         return f"{unknown}{did_you_mean(name, keys)} (known: {', '.join(level)})"

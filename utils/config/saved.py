@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,15 @@ from utils.config.yaml_reader import display_path
 from utils.errors import ConfigError
 
 
-def config_from_dict(data: Mapping[str, Any], *, source: str = "saved config") -> Config:
+def config_from_dict(
+    data: Mapping[str, Any], *, source: str = "saved config", written: Collection[str] = ()
+) -> Config:
     """Rebuild a config from what `Config.to_dict` returned, in this version or an older one.
 
     Args:
         data: The saved settings, with `schema_version`; an older form is migrated.
         source: How messages name where they come from.
+        written: Dotted keys that somebody wrote over the saved ones.
 
     Returns:
         A config equal to the one that was saved.
@@ -39,7 +42,7 @@ def config_from_dict(data: Mapping[str, Any], *, source: str = "saved config") -
         raise ConfigError(f"{source}: unknown algo_id {algo_id!r} (known: {known})")
     config_class = CONFIG_CLASSES[algo_id]
     try:
-        return _forget_who_wrote(config_class.model_validate(settings))
+        return _forget_who_wrote(config_class.model_validate(settings), written)
     except ValidationError as error:
         problems = problems_of(error, config_class, siblings={})
         lines = [f"{source}: {problem.message}" for problem in problems]
@@ -49,18 +52,22 @@ def config_from_dict(data: Mapping[str, Any], *, source: str = "saved config") -
 _JUDGED_BY_SPACES = ("policy_kwargs", "exploration")
 
 
-def _forget_who_wrote(config: Config) -> Config:
-    """Mark no option of the networks as written: a saved config holds the defaults too.
+def _forget_who_wrote(config: Config, written: Collection[str]) -> Config:
+    """Mark only these options of the networks as written: a saved config holds the defaults too.
 
     An option that has no effect for the spaces of the environment is refused where somebody wrote
     it, which was when the run began.
     """
     blocks = {key: getattr(config, key) for key in _JUDGED_BY_SPACES if hasattr(config, key)}
     unwritten = {
-        key: type(block).model_construct(_fields_set=set(), **dict(block))
+        key: type(block).model_construct(_fields_set=_inside(key, written), **dict(block))
         for key, block in blocks.items()
     }
     return config.model_copy(update=unwritten)
+
+
+def _inside(block: str, written: Collection[str]) -> set[str]:
+    return {key.removeprefix(f"{block}.") for key in written if key.startswith(f"{block}.")}
 
 
 def load_config_json(path: Path | str) -> Config:

@@ -346,6 +346,12 @@ class Config(BaseModel):
         """Processes that train together."""
         return self.devices * self.num_nodes
 
+    def missing_gpu(self, *, has_gpu: bool) -> str | None:
+        """Say that the config is for a GPU and there is none; None otherwise."""
+        if self.device == "cpu" or has_gpu:
+            return None
+        return f"meant for a GPU (device: {self.device}), and there is none"
+
     def why_not_shared(self) -> str | None:
         """Say what keeps several processes from training together; None if nothing does."""
         return f"{self.algo_id} is trained by one process"

@@ -11,6 +11,7 @@ import numpy as np
 
 from utils.demonstrations.record_plan import RecordPlan
 from utils.statistics import mean_half_width
+from utils.text_tables import counted
 
 _SECONDS_BETWEEN_LINES = 5.0
 
@@ -80,7 +81,7 @@ def describe_dataset(plan: RecordPlan, folder: Path, returns: np.ndarray) -> str
     how = "sampled" if plan.args.is_stochastic else "greedy"
     return "\n".join(
         [
-            f"{plan.dataset}: {len(returns)} episodes of {plan.config.config_id}, run "
+            f"{plan.dataset}: {counted(len(returns), 'episode')} of {plan.config.config_id}, run "
             f"{plan.run.id}, {plan.checkpoint.stem}, mean return {returns.mean():.2f}{interval} "
             f"({how})",
             f"  files   {folder}",

@@ -11,7 +11,7 @@ from utils.experiments.differences import ABSENT, Difference
 from utils.experiments.methods import Comparison
 from utils.experiments.statistics import FEW_RUNS, Improvement, MethodScores
 from utils.statistics import Interval
-from utils.text_tables import format_table
+from utils.text_tables import counted, format_table
 
 _SHARES = (0.25, 0.5, 0.75, 1.0)
 _LONGEST_VALUE = 48
@@ -90,7 +90,7 @@ def scores_row(scores: MethodScores) -> tuple[str, ...]:
 
 def _head(comparison: Comparison) -> str:
     n = sum(method.n_runs for method in comparison.methods)
-    runs = "1 run" if n == 1 else f"{n} runs"
+    runs = counted(n, "run")
     lines = [f"{comparison.metric} of {runs} by {comparison.by} on {', '.join(comparison.tasks)}"]
     lines += [f"  {task}: {scale.reason}" for task, scale in comparison.scales.items()]
     return "\n".join(lines)

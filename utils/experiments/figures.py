@@ -15,6 +15,7 @@ from utils.experiments.methods import Comparison
 from utils.experiments.statistics import Improvement, MethodScores
 from utils.metrics.axis import TIMESTEPS
 from utils.statistics import Interval, performance_profile
+from utils.text_tables import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -197,7 +198,7 @@ def _width(names: Sequence[str]) -> float:
 
 def _with_runs(name: str, panels: Mapping[str, Mapping[str, Band]]) -> str:
     n_runs = sum(bands[name].n_runs for bands in panels.values() if name in bands)
-    return f"{name} ({n_runs} run{'s' if n_runs != 1 else ''})"
+    return f"{name} ({counted(n_runs, 'run')})"
 
 
 def _draw_band(axes: Axes, band: Band, label: str, *, index: int) -> None:

@@ -75,6 +75,8 @@ class ConsoleWriter:
             else max(log_interval_seconds, PLAIN_INTERVAL_SECONDS)
         )
         self._next_refresh = -math.inf
+        self._begun = math.inf
+        self._told = (-1, -1)
         self._pending: tuple[Mapping[str, float], int, int] | None = None
         self._progress: Progress | None = None
         self._waiting: collections.deque[str] = collections.deque()
@@ -91,6 +93,35 @@ class ConsoleWriter:
             if now >= self._next_refresh:
                 self._next_refresh = now + self._interval
                 self._refresh(now)
+
+    def begin(self, *, timesteps: int) -> None:
+        """Take note that training begins, at so many timesteps; from here on `pulse` shows it."""
+        with self._lock:
+            self._begun = self._clock()
+            self._meter.begin(timesteps)
+
+    def pulse(self, *, epoch: int, timesteps: int, updates: int) -> None:
+        """Show how far a long epoch has come, where nothing was shown for an interval.
+
+        Args:
+            epoch: Epochs completed.
+            timesteps: Environment steps of the run so far.
+            updates: Likewise.
+        """
+        with self._lock:
+            now = self._clock()
+            if now < max(self._next_refresh, self._begun + self._interval) or not self._is_open:
+                return
+            self._next_refresh = now + self._interval
+            if self._pending is not None:
+                self._refresh(now)
+                return
+            self._progress = self._meter.look(epoch=epoch, timesteps=timesteps, updates=updates)
+            if self._is_live:
+                self._draw(now)
+            elif self._told != (timesteps, updates):
+                self._put_line(self._plain_line(self._progress))
+            self._told = (timesteps, updates)
 
     def alert(self, alert: Alert) -> None:
         """Show an alert: under the table from the next refresh on, or as a line at once."""
@@ -197,6 +228,7 @@ class ConsoleWriter:
             f"{100.0 * progress.fraction:5.1f}%",
             f"epoch {progress.epoch}",
             progress.amount_text(),
+            progress.updates_text(),
             progress.speed_text(),
             progress.left_text(),
             *(

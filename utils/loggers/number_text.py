@@ -35,3 +35,8 @@ def format_duration(seconds: float) -> str:
     minutes, second = divmod(int(seconds + 0.5), 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+def format_speed(per_second: float) -> str:
+    """Return `12,345`, or `0.53`: two digits where there are no more before the point."""
+    return f"{per_second:,.0f}" if per_second >= 9.95 else f"{per_second:.2g}"

@@ -7,10 +7,12 @@ import dataclasses
 import math
 from collections.abc import Callable, Sequence
 
-from utils.loggers.number_text import format_duration
+from utils.loggers.number_text import format_duration, format_speed
 from utils.phases import PhaseSpec
+from utils.text_tables import counted
 
 _WINDOW = 20
+_RECENT_SECONDS = 60.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ class Progress:
     elapsed_seconds: float
     phase: PhaseProgress | None = None
     """None where the timesteps tell how far the run is."""
+    updates: int = 0
+    """Updates of the run, where an epoch that is running tells them."""
 
     @property
     def fraction(self) -> float:
@@ -93,10 +97,13 @@ class Progress:
         """Say how fast it goes: `1,000 steps/s`; empty while it is not known."""
         if math.isnan(self.speed):
             return ""
-        number = f"{self.speed:,.0f}"
-        if self.phase is not None and 0.0 < self.speed < 10.0:
-            number = f"{self.speed:.2g}"
-        return f"{number} {'steps' if self.phase is None else _unit(self.phase)}/s"
+        return (
+            f"{format_speed(self.speed)} {'steps' if self.phase is None else _unit(self.phase)}/s"
+        )
+
+    def updates_text(self) -> str:
+        """Say how many updates the running epoch tells; empty where a phase counts its own."""
+        return counted(self.updates, "update") if self.updates and self.phase is None else ""
 
     def left_text(self) -> str:
         """Say how long it still takes: `left 0:08`, or `left in phase 0:08` before the last.
@@ -127,17 +134,24 @@ class ProgressMeter:
         self._phases = phases
         self._clock = clock
         self._started = clock()
+        self._before = 0.0  # seconds in training before this meter was made
         self._looks: collections.deque[tuple[float, int]] = collections.deque(maxlen=_WINDOW)
         self._phase_number: int | None = None
+        self._phases_done = math.nan
+
+    def begin(self, timesteps: int) -> None:
+        """Measure from now on."""
+        self._looks.append((self._clock(), timesteps))
 
     def look(
         self,
         *,
         epoch: int,
         timesteps: int,
-        speed_hint: float,
-        elapsed_hint: float,
+        speed_hint: float = math.nan,
+        elapsed_hint: float = math.nan,
         phases_done: float = math.nan,
+        updates: int = 0,
     ) -> Progress:
         """Return the progress now.
 
@@ -146,16 +160,22 @@ class ProgressMeter:
             timesteps: Environment steps so far.
             speed_hint: Steps per second for the first look, when there is nothing to compare
                 with; NaN if unknown.
-            elapsed_hint: Seconds in training; NaN for the time since this meter was made.
-            phases_done: See `locate`.
+            elapsed_hint: Seconds in training; NaN to count on from the last hint, or else from
+                when this meter was made.
+            phases_done: See `locate`; NaN for what it was at the last look.
+            updates: Updates so far, if they are to be told.
         """
         now = self._clock()
-        phase = locate(self._phases, phases_done)
+        if not math.isnan(phases_done):
+            self._phases_done = phases_done
+        phase = locate(self._phases, self._phases_done)
         amount = timesteps if phase is None else phase.done
         number = None if phase is None else phase.number
         if number != self._phase_number:  # another thing is counted from here on
             self._looks.clear()
             self._phase_number = number
+        while len(self._looks) > 1 and now - self._looks[1][0] > _RECENT_SECONDS:
+            self._looks.popleft()  # speed is that of the last minute, or since the last step
         speed = speed_hint if phase is None or phase.unit == "timesteps" else math.nan
         if phase is not None and phase.number > 1 and phase.done == 0:
             speed = math.nan  # what was measured is the phase before
@@ -163,6 +183,9 @@ class ProgressMeter:
             then, before = self._looks[0]
             if now > then and amount > before:
                 speed = (amount - before) / (now - then)
-        self._looks.append((now, amount))
-        elapsed = now - self._started if math.isnan(elapsed_hint) else elapsed_hint
-        return Progress(epoch, timesteps, self._max_timesteps, speed, elapsed, phase)
+        if not self._looks or amount != self._looks[-1][1]:
+            self._looks.append((now, amount))
+        if not math.isnan(elapsed_hint):
+            self._before = elapsed_hint - (now - self._started)
+        elapsed = now - self._started + self._before
+        return Progress(epoch, timesteps, self._max_timesteps, speed, elapsed, phase, updates)

@@ -31,6 +31,7 @@ from utils.playback.view import Tile, View
 from utils.policies import Policy
 from utils.rollouts import EvaluationResult
 from utils.seeding import derive_seed
+from utils.text_tables import counted
 from utils.vector_envs import InProcessVectorEnv
 
 
@@ -109,7 +110,7 @@ class PlaySession:
                 self._watch(policy, screen, seed, watched)
         except PlaybackStopped:
             n_played = len(watched) + len(by_hand)
-            report.tell(f"stopped after {n_played} of {plan.args.episodes} episodes")
+            report.tell(f"stopped after {n_played} of {counted(plan.args.episodes, 'episode')}")
         finally:
             screen.close()
             report.release()

@@ -11,6 +11,7 @@ from utils.publishing.hub import Hub
 from utils.publishing.plan import PublishPlan
 from utils.publishing.target import Target
 from utils.storage import storage_errors, temporary_folder
+from utils.text_tables import counted
 
 
 def publish(
@@ -74,8 +75,8 @@ def _tell(plan: PublishPlan, made: Publication, stream: TextIO) -> None:
     n = len(results.episodes)
     lines = [
         f"{plan.config.config_id}, run {plan.run.id}, {plan.checkpoint.stem}",
-        f"mean_reward {results.mean_reward} ({n} fresh episodes, seeds {results.seed} to "
-        f"{results.seed + n - 1}, {how} actions)",
+        f"mean_reward {results.mean_reward} ({counted(n, 'fresh episode')}, "
+        f"seeds {results.seed} to {results.seed + n - 1}, {how} actions)",
         *(f"note: {note}" for note in (*plan.notes, *made.notes)),
         *(f"  {name:18}{_size(path.stat().st_size):>10}" for name, path in made.files.items()),
     ]

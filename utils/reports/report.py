@@ -15,6 +15,7 @@ from utils.reports.figure import draw_curves
 from utils.run import Run
 from utils.run.continuation import resuming_budget, uses_more_time
 from utils.storage import write_bytes
+from utils.text_tables import counted
 
 if TYPE_CHECKING:
     from utils.rollouts import EvaluationResult
@@ -105,7 +106,7 @@ def _summary(
     epochs, timesteps = (rows[-1]["epoch"], rows[-1]["timesteps"]) if rows else (0, 0)
     return (
         f"{config.spec.summary or config.env_id}.\n\n"
-        f"Training ended after {timesteps:,} timesteps ({epochs} epochs) in "
+        f"Training ended after {timesteps:,} timesteps ({counted(epochs, 'epoch')}) in "
         f"{format_duration(seconds)} of training: {stop_reason}. Run `{run.id}`."
     )
 

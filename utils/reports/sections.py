@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from utils.config import Config
 from utils.loggers.number_text import format_duration
 from utils.schedules import ScheduleSpec
+from utils.text_tables import counted
 
 if TYPE_CHECKING:
     from utils.rollouts import EvaluationResult
@@ -66,9 +67,9 @@ def result_section(
     lines = [
         table,
         "",
-        f"Each policy played the same {n_episodes} fresh episodes of the test stream (seeds from "
-        f"{some.seed} on, used for nothing else) with {how} actions. Returns are raw and of whole "
-        "episodes; the interval is that of the mean.",
+        f"Each policy played the same {counted(n_episodes, 'fresh episode')} of the test stream "
+        f"(seeds from {some.seed} on, used for nothing else) with {how} actions. Returns are raw "
+        "and of whole episodes; the interval is that of the mean.",
     ]
     if any(result.n_unfinished for result in results.values()):
         counts = ", ".join(f"{name} {result.n_unfinished}" for name, result in results.items())

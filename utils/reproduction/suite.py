@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from utils.config import Config, ImitationConfig, load_config
 from utils.demonstrations.dataset_ids import absent_dataset, has_dataset
-from utils.environment.families.table import family_of, missing_extra
+from utils.environment.families.extras import missing_extras
+from utils.environment.families.table import family_of
 from utils.errors import UserError
 from utils.reproduction.entries import ENTRIES, Entry
 from utils.reproduction.runner import Job
@@ -101,17 +102,15 @@ def _why_not(job: Job, machine: Machine) -> str | None:
         config = load_config(job.config_id, job.settings)
     except UserError as error:
         return str(error).splitlines()[0]
-    extra = missing_extra(config.env_id)
-    if extra is not None:
+    if extras := missing_extras(config.to_dict()):
+        extra = ",".join(extras)
         return f"the extra '{extra}' is not installed (pip install -e '.[{extra}]')"
     try:
         family_of(config.env_id).make_known(config.env_id)  # a game's ROM may be missing
         _check_dataset(config)
     except UserError as error:
         return str(error).splitlines()[0]
-    if config.device != "cpu" and not machine.has_gpu:
-        return f"meant for a GPU (device: {config.device}), and there is none"
-    return None
+    return config.missing_gpu(has_gpu=machine.has_gpu)
 
 
 def _check_dataset(config: Config) -> None:

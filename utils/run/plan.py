@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from utils.config import Config, config_from_dict, load_config, load_config_json
+from utils.config.algos.sized import SizedKwargs
 from utils.config.cli import RESUMABLE, TrainArgs
 from utils.config.loader import refusal
 from utils.config.problems import Problem
+from utils.config.validate import find_ineffective_options
 from utils.errors import ConfigError
 from utils.phases import ALL_COMPLETE
 from utils.run.continuation import uses_more_time
@@ -87,9 +89,18 @@ def _load(args: TrainArgs, runs_dir: Path) -> Config:
     if not path.is_file():
         path = Run.open(args.like, runs_dir=runs_dir, needs_checkpoint=False).config_path
     settings = load_config_json(path).to_dict()
+    paths = [".".join(override.path) for override in args.overrides]
     for override in args.overrides:
         lay_over(settings, override.path, override.value)
-    return config_from_dict(settings, source=f"--like {args.like}")
+    config = config_from_dict(settings, source=f"--like {args.like}", written=paths)
+    problems = find_ineffective_options(config, layer_of=lambda key: 0 if key in paths else None)
+    if isinstance(config.policy_kwargs, SizedKwargs) and "policy_kwargs.size" in paths:
+        widths = ", ".join(config.policy_kwargs.widths())
+        message = f"'policy_kwargs.size' has no effect: a run gives every width ({widths})"
+        problems.append(Problem(("policy_kwargs.size",), message))
+    if problems:
+        raise _refusal(problems, args)
+    return config
 
 
 def lay_over(settings: dict[str, Any], path: Sequence[str], value: Any) -> None:

@@ -21,7 +21,7 @@ from utils.reports.sections import flatten_settings, format_setting, markdown_ta
 from utils.run import RunGroup
 from utils.seed_groups.members import Member, State
 from utils.storage import write_bytes
-from utils.text_tables import format_table
+from utils.text_tables import counted, format_table
 
 _HEADER = ("seed", "status", "best policy", "last policy", "timesteps", "run")
 _CURVES = "curves.png"
@@ -103,7 +103,7 @@ def runs_dir_option(group: RunGroup) -> str:
 
 def count_seeds(n: int) -> str:
     """Return a number of seeds in words."""
-    return "1 seed" if n == 1 else f"{n} seeds"
+    return counted(n, "seed")
 
 
 def _aggregate_lines(members: Sequence[Member], config: Config) -> list[str]:

@@ -92,7 +92,7 @@ def _of_algorithm(config: Config, *, n_steps: int) -> list[str]:
                 "train_every_vec_steps=1",
                 "replay_ratio=0.1",
                 "phases=[]",
-                "policy_kwargs.size=tiny",
+                *_small_size(config),
                 "n_candidates=16",
                 "n_proposals=4",
                 "n_elites=4",
@@ -122,11 +122,18 @@ def _of_world_model(config: WorldModelConfig, *, n_steps: int) -> list[str]:
         f"learning_starts_timesteps={n_steps}",
         "train_every_vec_steps=1",
         "phases=[]",
-        "policy_kwargs.size=tiny",
+        *_small_size(config),
     ]
     if isinstance(config, PlanetConfig):
         overrides += ["planning_candidates=8", "planning_elites=2", "planning_iterations=2"]
     return overrides
+
+
+def _small_size(config: WorldModelConfig | TDMPCConfig) -> list[str]:
+    """Return the smallest size; nothing for a config that has widths of its own."""
+    shape = config.policy_kwargs
+    has_own = not shape.model_fields_set.isdisjoint(shape.widths())
+    return [] if has_own else ["policy_kwargs.size=tiny"]
 
 
 def _of_phases(config: WorldModelsConfig, *, n_steps: int) -> list[str]:

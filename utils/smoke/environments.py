@@ -10,6 +10,7 @@ from utils.config import load_config
 from utils.environment import build_env_from_config
 from utils.environment.families.family import Family
 from utils.environment.families.table import family_of
+from utils.text_tables import counted
 from utils.vector_envs import BaseVectorEnv
 
 N_ENVS = 2
@@ -43,7 +44,9 @@ def step_at_random(config_id: str, *, timesteps: int | None) -> str:
                 size = _check_frames(env.render())
         finally:
             env.close()
-    return f"{len(ways)} x {vec_steps} vector steps, {episodes} episodes, frames of {size}"
+    return (
+        f"{len(ways)} x {vec_steps} vector steps, {counted(episodes, 'episode')}, frames of {size}"
+    )
 
 
 def _ways_to_run(family: Family) -> tuple[tuple[str, str | None], ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from utils.run import Run
-from utils.text_tables import format_table
+from utils.text_tables import counted, format_table
 from utils.verification.equality import RowDifference
 from utils.verification.reasons import UNCOMMITTED
 from utils.verification.verify import Verdict
@@ -27,13 +27,13 @@ def describe_verdict(run: Run, verdict: Verdict) -> str:
 
 def _what_is_same(verdict: Verdict) -> str:
     how = "equal" if verdict.tolerance == 0.0 else f"equal within {verdict.tolerance:g} (relative)"
-    parts = [f"{verdict.n_rows} epochs of metrics"]
+    parts = [f"{counted(verdict.n_rows, 'epoch')} of metrics"]
     if verdict.weights_epoch is None:
         parts.append("no weights were stored to compare")
     else:
         parts.append(f"{verdict.n_numbers:,} numbers of epoch {verdict.weights_epoch}'s checkpoint")
     if verdict.n_test_returns:
-        parts.append(f"{verdict.n_test_returns} test returns")
+        parts.append(counted(verdict.n_test_returns, "test return"))
     return f"{', '.join(parts)}: {how}"
 
 
@@ -42,17 +42,18 @@ def _though(verdict: Verdict) -> list[str]:
     return [f"  although {reason}" for reason in reasons]
 
 
+def _equal_epochs(verdict: Verdict, which: str = "") -> str:
+    verb = "is" if verdict.n_rows == 1 else "are"
+    return f"{counted(verdict.n_rows, 'epoch')}{which} {verb} equal"
+
+
 def _headline(verdict: Verdict) -> str:
     if verdict.row is not None:
         row = verdict.row
-        before = (
-            f"{verdict.n_rows} epochs before it are equal" if verdict.n_rows else "the very first"
-        )
+        before = _equal_epochs(verdict, " before it") if verdict.n_rows else "the very first"
         return f"first at epoch {row.epoch} ({row.timesteps:,} timesteps), {before}"
     if verdict.is_short:
-        return (
-            f"{verdict.n_rows} epochs are equal, then the one training ended and the other went on"
-        )
+        return f"{_equal_epochs(verdict)}, then the one training ended and the other went on"
     if verdict.states:
         return f"all {verdict.n_rows} epochs of metrics are equal, the weights are not"
     same = "metrics are" if verdict.weights_epoch is None else "metrics and weights are"

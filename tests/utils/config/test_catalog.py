@@ -48,6 +48,31 @@ def test_ids_that_lead_nowhere(folder, config_id, expected):
     assert str(caught.value) == expected
 
 
+@pytest.mark.parametrize(
+    ("config_id", "expected"),
+    [
+        ("Pong:ppo", "unknown environment 'Pong': did you mean 'ALE/Pong-v5'?"),
+        ("pong-v4:ppo", "unknown environment 'pong-v4': did you mean 'ALE/Pong-v5'?"),
+        (
+            "ALE/Pong-v5:reinforce",
+            "unknown variant 'reinforce' of ALE/Pong-v5: there is one for CartPole-v1 "
+            "(there are: ALE/Pong-v5:ppo)",
+        ),
+    ],
+)
+def test_where_what_was_meant_is_to_be_found(folder, config_id, expected):
+    with pytest.raises(ConfigError) as caught:
+        load_config(config_id, config_dir=folder)
+    assert str(caught.value) == expected
+
+
+def test_many_environments_of_a_variant_are_not_all_named():
+    with pytest.raises(ConfigError, match=r"there is one for (\S+, ){4}and \d+ more \(there are: "):
+        load_config("CartPole-v1:sac")
+    with pytest.raises(ConfigError, match="'planet' of CartPole-v1: there is one for Pendulum-v1 "):
+        load_config("CartPole-v1:planet")
+
+
 def test_an_id_leads_to_no_file_outside_the_folder(folder):
     inner = folder / "inner"
     inner.mkdir()
@@ -119,14 +144,50 @@ def test_no_id_found_is_a_mistake_that_names_the_nearest(folder):
 
 
 def test_the_list_says_which_extras_are_missing():
-    def missing_extra(env_id):
-        return "box2d" if env_id.startswith("LunarLander") else None
+    def missing_extras(settings):
+        return ["box2d"] if settings["env_id"].startswith("LunarLander") else []
 
-    assert "needs" not in list_configs("acrobot", missing_extra=missing_extra)
-    lines = list_configs("lunar", missing_extra=missing_extra).splitlines()
+    assert "needs" not in list_configs("acrobot", missing_extras=missing_extras)
+    lines = list_configs("lunar", missing_extras=missing_extras).splitlines()
     marked = [line.split()[0] for line in lines if "(needs the extra 'box2d')" in line]
     assert marked == ["LunarLander-v3", "LunarLanderContinuous-v3"]
     assert lines[-1] == "what is missing installs with  pip install 'gymnasium-solver[box2d]'"
+
+
+def test_an_extra_that_some_variants_need_is_told_beside_them(folder):
+    def missing_extras(settings):
+        return ["a", "b"] if settings["algo_id"] == "reinforce" else ["b"]
+
+    table = list_configs("cart", config_dir=folder, missing_extras=missing_extras)
+    assert table.splitlines()[1:] == [
+        "CartPole-v1  ppo, reinforce (needs 'a')        475  (needs the extra 'b') Balance",
+        "",
+        "what is missing installs with  pip install 'gymnasium-solver[a,b]'",
+    ]
+
+
+def test_the_table_is_wrapped_into_a_narrow_terminal(tmp_path):
+    spec = SPEC.format("Keep a pole upright on a cart by pushing it left or right", 475)
+    write_variants(tmp_path, "Cart-v1", base=spec, ppo=PPO, reinforce=REINFORCE, x=PPO)
+    for width in (50, 76, 200):
+        table = list_configs(config_dir=tmp_path, width=width)
+        assert max(map(len, table.splitlines())) <= width
+    assert len(table.splitlines()) == 2
+    assert list_configs(config_dir=tmp_path, width=76).splitlines() == [
+        "environment  variants           solved at  task",
+        "Cart-v1      ppo, reinforce, x        475  Keep a pole upright on a cart by",
+        "                                           pushing it left or right",
+    ]
+    assert list_configs(config_dir=tmp_path, width=50).splitlines()[2:] == [
+        "Cart-v1      ppo, reinforce, x        475",
+        "  Keep a pole upright on a cart by pushing it left",
+        "  or right",
+    ]
+
+
+@pytest.mark.parametrize("width", [80, 110, 160])
+def test_all_configs_fit_a_terminal(width):
+    assert max(map(len, list_configs(width=width).splitlines())) <= width
 
 
 @pytest.fixture

@@ -389,6 +389,53 @@ def test_speed_after_a_resume_counts_only_new_steps(make_console, clock):
     assert "200 steps/s  left 4:50" in stream.getvalue()
 
 
+def test_a_long_epoch_shows_how_far_it_has_come(make_console, clock):
+    stream = io.StringIO()
+    console = make_console(stream)
+    console.begin(timesteps=0)
+    for second in range(1, 19):
+        clock.now += 1.0
+        # After ten seconds an update of many seconds is on its way.
+        console.pulse(epoch=0, timesteps=100 * min(second, 10), updates=second // 10)
+    console.write(row_of(1), epoch=1, timesteps=1000)
+    assert stream.getvalue().splitlines() == [
+        "  0.5%  epoch 0  500/100,000 steps  100 steps/s  left 16:35",
+        "  1.0%  epoch 0  1,000/100,000 steps  1 update  100 steps/s  left 16:30",
+    ]
+    clock.now += 5.0
+    console.pulse(epoch=1, timesteps=1000, updates=2)
+    assert len(stream.getvalue().splitlines()) == 3  # the row of the epoch was still to come
+    assert "epoch 1  1,000/100,000 steps" in stream.getvalue()
+    console.close()
+    clock.now += 60.0
+    console.pulse(epoch=1, timesteps=2000, updates=2)
+    assert len(stream.getvalue().splitlines()) == 3
+
+
+def test_the_speed_of_a_long_epoch_is_that_of_the_last_minute(make_console, clock):
+    stream = io.StringIO()
+    console = make_console(stream)
+    console.begin(timesteps=0)
+    clock.now += 5.0
+    console.pulse(epoch=0, timesteps=1000, updates=0)
+    clock.now += 70.0
+    console.pulse(epoch=0, timesteps=1014, updates=1)
+    assert "0.2 steps/s" in stream.getvalue().splitlines()[1]  # 14 in 70 s
+
+
+def test_the_bar_moves_within_an_epoch(make_console, clock):
+    screen = Screen()
+    console = make_console(screen)
+    console.begin(timesteps=0)
+    clock.now += 1.0
+    console.pulse(epoch=0, timesteps=1000, updates=0)
+    assert "1,000 / 100,000 steps" in "\n".join(screen.lines)
+    clock.now += 1.0
+    console.pulse(epoch=0, timesteps=31_000, updates=0)
+    assert "31,000 / 100,000 steps" in "\n".join(screen.lines)
+    assert "elapsed 0:02" in "\n".join(screen.lines)
+
+
 def test_history_is_bounded(make_console):
     console = make_console(Screen(), log_interval_seconds=1000.0)
     for epoch in range(1, 500):

@@ -41,7 +41,7 @@ def test_what_needs_a_gpu_is_left_out_with_the_reason():
 
 def test_what_needs_an_extra_is_left_out_with_the_reason(monkeypatch):
     monkeypatch.setattr(
-        suite_module, "missing_extra", lambda id_: "atari" if "Pong" in id_ else None
+        suite_module, "missing_extras", lambda s: ["atari"] if "Pong" in s["env_id"] else []
     )
     _, left_out = plan()
     assert left_out == {NAMES[3]: "the extra 'atari' is not installed (pip install -e '.[atari]')"}

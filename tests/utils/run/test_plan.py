@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.helpers.played_runs import make_config, make_run
+from utils.config import load_config
 from utils.config.cli import parse_train_args
 from utils.errors import ConfigError
 from utils.run.plan import plan_training
@@ -76,3 +79,29 @@ def test_settings_that_do_not_fit_a_run_are_told(tmp_path):
     assert problems(*words) == [
         f"--like {run.path}: unknown key 'n_step': did you mean 'n_steps'?",
     ]
+
+
+@pytest.mark.parametrize(
+    ("setting", "text"),
+    [
+        ("clip_obs=5", "'clip_obs' has no effect: only normalize_obs: rolling clips"),
+        (
+            "policy_kwargs.size=1M",
+            "'policy_kwargs.size' has no effect: a run gives every width "
+            "(deter, hidden, classes, depth, units)",
+        ),
+    ],
+)
+def test_what_has_no_effect_over_a_run_is_told(tmp_path, setting, text):
+    config = load_config("CartPole-v1:dreamer" if "size" in setting else "CartPole-v1:ppo")
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(config.to_dict()))
+    assert problems("--like", str(path), "--set", setting) == [f"--like {path}: {text}"]
+
+
+def test_what_is_laid_over_a_run_counts_as_written(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(load_config("CartPole-v1:dreamer").to_dict()))
+    words = ["--like", str(path), "--set", "policy_kwargs.depth=3", "--seed", "3"]
+    config = plan_training(parse_train_args(words)).config
+    assert config.policy_kwargs.model_fields_set == {"depth"}

@@ -37,7 +37,7 @@ REPLAYED = {
     "eval_warmup_epochs": 0,
     "eval_freq_epochs": 2,
 }
-TINY_MODEL = {key: value for key, value in TINY.items() if key != "numbers"}
+TINY_MODEL = {k: v for k, v in TINY.items() if k not in ("numbers", "size", "depth")}
 SEQUENCES = {
     "steps_per_epoch": 16,
     "train_every_vec_steps": None,
@@ -219,7 +219,8 @@ def test_a_run_is_verified(tmp_path, name):
     is_cut = "eval_max_episode_steps=20" in words
     assert verdict.n_test_returns in ((0,) if is_cut else (4, 8))
     assert reasons(verdict) == []
-    assert describe_verdict(run, verdict).startswith(f"VERIFIED {run.id}: {n} epochs of metrics")
+    epochs = "1 epoch" if n == 1 else f"{n} epochs"
+    assert describe_verdict(run, verdict).startswith(f"VERIFIED {run.id}: {epochs} of metrics")
     assert [path.name for path in (tmp_path / "runs").iterdir()] == [run.id]
 
 

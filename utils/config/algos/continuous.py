@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from annotated_types import Gt, Lt
 from pydantic import Field
 
 from utils.config.algos.off_policy import OffPolicyConfig
-from utils.config.fields import Flag, PositiveInteger, UnitNumber
+from utils.config.fields import Flag, PositiveInteger, PositiveUnitNumber, ProperShare
 from utils.config.schedule_spec import OptionalPositiveScheduleField
 from utils.config.schema import NetworkKwargs
 
@@ -47,7 +46,7 @@ class ActorCriticReplayConfig(OffPolicyConfig):
         default=None,
         description="Bound of the norm of each network's gradient, > 0; null: no bound.",
     )
-    exploration_correlation: Annotated[UnitNumber, Lt(1)] = Field(
+    exploration_correlation: ProperShare = Field(
         default=0.0,
         description=(
             "Correlation of the noise of one vector step with that of the step before, 0 to 1: "
@@ -57,7 +56,7 @@ class ActorCriticReplayConfig(OffPolicyConfig):
     n_critics: PositiveInteger = Field(
         default=2, description="Critics, of which the lowest value counts, >= 1."
     )
-    target_tau: Annotated[UnitNumber, Gt(0)] = Field(
+    target_tau: PositiveUnitNumber = Field(
         default=0.005,
         description="Weight of the critics in each update of their targets, in (0, 1].",
     )

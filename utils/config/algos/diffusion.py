@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from annotated_types import Gt, Lt
 from pydantic import BaseModel, Field
 
 from utils.config.algos.imitation import IMITATION_EFFECT_RULES, ImitationConfig
-from utils.config.fields import Flag, PositiveInteger, PositiveNumber, UnitNumber
+from utils.config.fields import (
+    Flag,
+    PositiveInteger,
+    PositiveNumber,
+    PositiveUnitNumber,
+    ProperShare,
+    UnitNumber,
+)
 from utils.config.problems import Problem
 from utils.config.schedule_spec import ScheduleField
 from utils.config.spec import STRICT_MODEL
@@ -43,7 +49,7 @@ class DiffusionKwargs(BaseModel):
     n_heads: PositiveInteger = Field(
         default=4, description="Of the transformer's attentions; divides its width, >= 1."
     )
-    dropout: Annotated[UnitNumber, Lt(1)] = Field(
+    dropout: ProperShare = Field(
         default=0.01, description="Share that the transformer leaves out in learning, in [0, 1)."
     )
     causal: Flag = Field(
@@ -59,7 +65,7 @@ class DiffusionKwargs(BaseModel):
     n_keypoints: PositiveInteger = Field(
         default=32, description="Places that are found in a picture, >= 1."
     )
-    crop_fraction: Annotated[UnitNumber, Gt(0)] = Field(
+    crop_fraction: PositiveUnitNumber = Field(
         default=0.9,
         description=(
             "Share of a picture's height and width that is looked at, anywhere in learning and in "

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from annotated_types import Ge, Gt
+from annotated_types import Ge
 from pydantic import Field
 
 from utils.config.algos.off_policy import OFF_POLICY_EFFECT_RULES, OffPolicyConfig
-from utils.config.fields import Flag, Integer, Number, PositiveInteger, PositiveNumber, UnitNumber
+from utils.config.fields import (
+    Flag,
+    Integer,
+    Number,
+    PositiveInteger,
+    PositiveNumber,
+    PositiveUnitNumber,
+    UnitNumber,
+)
 from utils.config.problems import Problem
 from utils.config.schedule_spec import UnitScheduleField
 from utils.config.schema import NetworkKwargs
@@ -52,7 +60,7 @@ class DQNConfig(OffPolicyConfig):
             "number follows from replay_ratio and is told at the start); null: after every update."
         ),
     )
-    target_tau: Annotated[UnitNumber, Gt(0)] = Field(
+    target_tau: PositiveUnitNumber = Field(
         default=1.0,
         description="Weight of the online network in an update of the target, in (0, 1].",
     )

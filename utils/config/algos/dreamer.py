@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
-from annotated_types import Gt
-from pydantic import Field, model_validator
+from pydantic import Field, ModelWrapValidatorHandler, model_validator
 from typing_extensions import override
 
-from utils.config.algos.implied import implied_settings
+from utils.config.algos.sized import implied_settings, with_shape
 from utils.config.algos.world_model import (
-    SIZES,
     WORLD_MODEL_EFFECT_RULES,
     ActingWorldModelKwargs,
     WorldModelConfig,
@@ -22,6 +20,7 @@ from utils.config.fields import (
     NonNegativeNumber,
     PositiveInteger,
     PositiveNumber,
+    PositiveUnitNumber,
     Text,
     UnitNumber,
 )
@@ -195,7 +194,7 @@ class DreamerConfig(WorldModelConfig):
             "baseline are its; or there is none."
         ),
     )
-    slow_critic_rate: Annotated[UnitNumber, Gt(0)] = Field(
+    slow_critic_rate: PositiveUnitNumber = Field(
         default=0.02, description="How far it follows each time, in (0, 1]; 1 copies."
     )
     slow_critic_every_updates: PositiveInteger = Field(
@@ -225,26 +224,28 @@ class DreamerConfig(WorldModelConfig):
         ),
     )
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _spell_out_version(cls, data: Any) -> Any:
+    def _spell_out_version(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         """Write out what a version sets where the config does not."""
-        return _of_version(data) if isinstance(data, Mapping) else data
+        if not isinstance(data, Mapping):
+            return handler(data)
+        defaults = _of_version(data)
+        shape = defaults.pop("policy_kwargs", {})
+        return with_shape(handler, {**defaults, **data}, shape=shape, kind=ActingWorldModelKwargs)
 
     @override
     def implied_settings(self) -> dict[str, Any]:
-        implied = implied_settings(self, _of_version, by=("version", "optimizer"), sizes=SIZES)
-        return {"optimizer": VERSIONS[self.version].get("optimizer", "LaProp"), **implied}
+        defaults = _of_version({"version": self.version, "optimizer": self.optimizer})
+        return {"optimizer": "LaProp", **implied_settings(self.policy_kwargs, defaults)}
 
 
 def _of_version(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings with those that their version sets where they do not."""
-    defaults = dict(VERSIONS.get(data.get("version", 3), {}))
+    """Return what the version sets, or the optimiser beside it, where settings do not."""
+    version = data.get("version", 3)
+    defaults = dict(VERSIONS.get(version, {}) if isinstance(version, int) else {})
     if data.get("optimizer", defaults.get("optimizer", "LaProp")) != "LaProp":
         defaults.setdefault("agc", None)
     if "optimizer" in data and data["optimizer"] != defaults.get("optimizer"):
         defaults.pop("optimizer_kwargs", None)
-    given = data.get("policy_kwargs") or {}
-    sizes = SIZES.get(given.get("size", ""), {})  # a size that is named is meant
-    shape = {k: v for k, v in defaults.pop("policy_kwargs", {}).items() if k not in sizes}
-    return {**defaults, **data, "policy_kwargs": {**shape, **given}}
+    return defaults

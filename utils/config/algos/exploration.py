@@ -7,7 +7,14 @@ from typing import Annotated, Any, Literal
 from annotated_types import Gt, Lt
 from pydantic import BaseModel, Field
 
-from utils.config.fields import Flag, Number, PositiveInteger, PositiveNumber, UnitNumber
+from utils.config.fields import (
+    Flag,
+    Number,
+    PositiveInteger,
+    PositiveNumber,
+    PositiveUnitNumber,
+    UnitNumber,
+)
 from utils.config.problems import Problem
 from utils.config.schedule_spec import ScheduleField
 from utils.config.spec import STRICT_MODEL
@@ -52,7 +59,7 @@ class ExplorationConfig(BaseModel):
     learning_rate: PositiveNumber = Field(
         default=1e-4, description="Learning rate (Adam) of the bonus networks, > 0."
     )
-    update_proportion: Annotated[UnitNumber, Gt(0)] = Field(
+    update_proportion: PositiveUnitNumber = Field(
         default=1.0,
         description=(
             "Share of the samples that the bonus networks learn from, in (0, 1]: less of them "

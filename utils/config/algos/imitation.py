@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from annotated_types import Lt
 from pydantic import Field
 
 from utils.config.algos.effect_rules import knows_no_masks
@@ -12,8 +11,8 @@ from utils.config.fields import (
     Flag,
     NonNegativeInteger,
     PositiveInteger,
+    ProperShare,
     Text,
-    UnitNumber,
 )
 from utils.config.schedule_spec import OptionalPositiveScheduleField
 from utils.config.schema import Config
@@ -90,7 +89,7 @@ class ImitationConfig(Config):
     download_dataset: Flag = Field(
         default=False, description="Fetch the dataset from Minari's servers where it is not here."
     )
-    val_fraction: Annotated[UnitNumber, Lt(1)] = Field(
+    val_fraction: ProperShare = Field(
         default=0.1, description="Share of the episodes that only judge, in [0, 1); 0: none."
     )
     batch_size: PositiveInteger = Field(

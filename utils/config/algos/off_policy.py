@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from annotated_types import Gt
 from pydantic import Field
 
 from utils.config.algos.effect_rules import HAS_NO_PRIORITIES
@@ -14,7 +13,12 @@ from utils.config.algos.replay import (
     ReplayConfig,
     why_no_equal_parts,
 )
-from utils.config.fields import Flag, PositiveInteger, PositiveNumber, UnitNumber
+from utils.config.fields import (
+    Flag,
+    PositiveInteger,
+    PositiveNumber,
+    PositiveUnitNumber,
+)
 from utils.config.problems import Problem
 from utils.config.schedule_spec import OptionalPositiveScheduleField, UnitScheduleField
 from utils.config.validate import EffectRule
@@ -49,7 +53,7 @@ class OffPolicyConfig(ReplayConfig):
     prioritized_replay: Flag = Field(
         default=False, description="Draw transitions by the size of their last error."
     )
-    priority_exponent: Annotated[UnitNumber, Gt(0)] = Field(
+    priority_exponent: PositiveUnitNumber = Field(
         default=0.6, description="Power of the error in the probability of a draw, in (0, 1]."
     )
     importance_exponent: UnitScheduleField = Field(

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ModelWrapValidatorHandler, model_validator
 from typing_extensions import override
 
-from utils.config.algos.implied import implied_settings
+from utils.config.algos.sized import implied_settings, with_shape
 from utils.config.algos.world_model import (
-    SIZES,
     WORLD_MODEL_EFFECT_RULES,
     WorldModelConfig,
+    WorldModelKwargs,
 )
 from utils.config.fields import (
     Flag,
@@ -106,15 +106,19 @@ class PlanetConfig(WorldModelConfig):
         ),
     )
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _spell_out_published(cls, data: Any) -> Any:
+    def _spell_out_published(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         """Write out what is published where the config has none of its own."""
-        return _with_published(data) if isinstance(data, Mapping) else data
+        if not isinstance(data, Mapping):
+            return handler(data)
+        settings = {**_published_with(data.get("optimizer", "Adam")), **data}
+        return with_shape(handler, settings, shape=PUBLISHED_KWARGS, kind=WorldModelKwargs)
 
     @override
     def implied_settings(self) -> dict[str, Any]:
-        return implied_settings(self, _with_published, by=("optimizer",), sizes=SIZES)
+        defaults = {**_published_with(self.optimizer), "policy_kwargs": PUBLISHED_KWARGS}
+        return implied_settings(self.policy_kwargs, defaults)
 
     def find_inconsistencies(self) -> list[Problem]:
         """List what does not fit together in model, plans and phases."""
@@ -128,14 +132,11 @@ class PlanetConfig(WorldModelConfig):
         return problems
 
 
-def _with_published(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings with those that are published where they have none of their own."""
-    given = data.get("policy_kwargs") or {}
-    sizes = SIZES.get(given.get("size", ""), {})
-    kwargs = {k: v for k, v in PUBLISHED_KWARGS.items() if k not in sizes}
+def _published_with(optimizer: Any) -> dict[str, Any]:
+    """Return what is published where a config has none of its own, but the shape."""
     published = dict(PUBLISHED)
-    if data.get("optimizer", "Adam") != "Adam":
+    if optimizer != "Adam":
         published["optimizer_kwargs"] = {}
-    if data.get("optimizer") == "LaProp":
+    if optimizer == "LaProp":
         del published["agc"]
-    return {**published, **data, "policy_kwargs": {**kwargs, **given}}
+    return published

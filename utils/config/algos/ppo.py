@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, ClassVar, Literal
 
-from annotated_types import Gt
 from pydantic import Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
@@ -15,7 +14,7 @@ from utils.config.algos.exploration import (
     exploration_problems,
 )
 from utils.config.algos.on_policy import ON_POLICY_EFFECT_RULES, OnPolicyConfig
-from utils.config.fields import PositiveInteger, UnitNumber
+from utils.config.fields import PositiveInteger, PositiveUnitNumber
 from utils.config.problems import Problem
 from utils.config.schedule_spec import (
     OptionalPositiveScheduleField,
@@ -89,7 +88,7 @@ class PPOConfig(OnPolicyConfig):
             "what they are when the moments move."
         ),
     )
-    popart_beta: Annotated[UnitNumber, Gt(0)] = Field(
+    popart_beta: PositiveUnitNumber = Field(
         default=0.1,
         description="Weight of the newest rollout in the moments of the returns, in (0, 1].",
     )

@@ -96,6 +96,21 @@ class ReplayConfig(Config):
         """Timesteps from one stretch of updates to the next."""
         return self.train_every_vec_steps * self.n_envs
 
+    @property
+    def ratio_key(self) -> str:
+        """The setting that says how many updates there are for each timestep."""
+        return "train_ratio" if "train_ratio" in type(self).model_fields else "replay_ratio"
+
+    def why_no_update(self) -> str:
+        """Say why a run that is through has made no update."""
+        first, last = self.timesteps_before_updates, self.max_timesteps
+        if first >= last:
+            return f"learning begins at timestep {first:,}, and the run ended at {last:,}"
+        return (
+            f"{self.ratio_key} asks for one in {float(1 / self.exact_replay_ratio):,.0f} timesteps "
+            f"from timestep {first:,} on, and the run ended at {last:,}"
+        )
+
     def find_inconsistencies(self) -> list[Problem]:
         """List what does not fit together in pace and phases."""
         problems = phase_problems(

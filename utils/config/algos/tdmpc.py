@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from annotated_types import Ge, Gt, Lt
-from pydantic import BaseModel, Field, model_validator
+from annotated_types import Ge
+from pydantic import Field, ModelWrapValidatorHandler, model_validator
 from typing_extensions import override
 
 from utils.config.algos.effect_rules import (
@@ -15,17 +15,19 @@ from utils.config.algos.effect_rules import (
     knows_no_masks,
     reads_raw_observations,
 )
-from utils.config.algos.implied import implied_settings
 from utils.config.algos.replay import REPLAY_EFFECT_RULES
 from utils.config.algos.sequence import SequenceConfig
+from utils.config.algos.sized import SizedKwargs, implied_settings, with_shape
 from utils.config.fields import (
     Flag,
+    Integer,
     NonNegativeInteger,
     NonNegativeNumber,
     PositiveInteger,
     PositiveNumber,
+    PositiveUnitNumber,
+    ProperShare,
     Text,
-    UnitNumber,
 )
 from utils.config.problems import Problem
 from utils.config.schedule_spec import (
@@ -33,7 +35,6 @@ from utils.config.schedule_spec import (
     ScheduleField,
     UnitScheduleField,
 )
-from utils.config.spec import STRICT_MODEL
 from utils.config.validate import EffectRule
 from utils.phases import COLLECT, PhaseSpec
 from utils.schedules import Schedulable, ScheduleSpec
@@ -100,10 +101,12 @@ VERSIONS: dict[int, dict[str, Any]] = {
 learning for model predictive control". Its critics' losses are summed, so their scale is double."""
 
 
-class TDMPCKwargs(BaseModel):
+class TDMPCKwargs(SizedKwargs):
     """The shape of the model."""
 
-    model_config = STRICT_MODEL
+    SIZES = TDMPC_SIZES
+    OF_PICTURES = ("channels", "picture_shift")
+    OF_NUMBERS = ("encoder_dim", "encoder_layers")
 
     size: Literal["tiny", "1M", "5M", "19M", "48M", "317M"] = Field(
         default="5M",
@@ -115,7 +118,7 @@ class TDMPCKwargs(BaseModel):
     encoder_dim: PositiveInteger = Field(
         default=256, description="Units of the layers that read numbers, >= 1."
     )
-    encoder_layers: Annotated[PositiveInteger, Ge(2)] = Field(
+    encoder_layers: Annotated[Integer, Ge(2)] = Field(
         default=2, description="Layers that read numbers, the one to the latent included, >= 2."
     )
     channels: PositiveInteger = Field(
@@ -128,7 +131,7 @@ class TDMPCKwargs(BaseModel):
         default=512, description="Units of dynamics, reward, prior and critics, >= 1."
     )
     latent_dim: PositiveInteger = Field(default=512, description="Width of the latent, >= 1.")
-    n_critics: Annotated[PositiveInteger, Ge(2)] = Field(default=5, description="Critics, >= 2.")
+    n_critics: Annotated[Integer, Ge(2)] = Field(default=5, description="Critics, >= 2.")
     simplex_dim: NonNegativeInteger = Field(
         default=8,
         description="Numbers of each simplex of the latent, a divisor of latent_dim; 0: none.",
@@ -146,22 +149,9 @@ class TDMPCKwargs(BaseModel):
     begins: Literal["normal", "orthogonal"] = Field(
         default="normal", description="First weights: normal of deviation 0.02, or orthogonal."
     )
-    dropout: Annotated[UnitNumber, Lt(1)] = Field(
+    dropout: ProperShare = Field(
         default=0.01, description="Share of the critics' first layer that is dropped, 0 to 1."
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _spell_out_size(cls, data: Any) -> Any:
-        if not isinstance(data, Mapping):
-            return data
-        return {**TDMPC_SIZES.get(data.get("size", "5M"), {}), **data}
-
-    @property
-    def named_size(self) -> str | None:
-        """The name of the size; None where the numbers are others."""
-        numbers = TDMPC_SIZES[self.size].items()
-        return self.size if all(getattr(self, k) == n for k, n in numbers) else None
 
 
 class TDMPCConfig(SequenceConfig):
@@ -196,7 +186,7 @@ class TDMPCConfig(SequenceConfig):
             "factors to 10 bits."
         ),
     )
-    gamma: Annotated[UnitNumber, Gt(0)] | None = Field(  # type: ignore[assignment]
+    gamma: PositiveUnitNumber | None = Field(  # type: ignore[assignment]
         default=None,
         description=(
             "Discount of one step, 0 to 1; null: from the time limit, (n - 1) / n with n a fifth "
@@ -228,7 +218,7 @@ class TDMPCConfig(SequenceConfig):
     horizon: PositiveInteger = Field(
         default=3, description="Steps of a plan, and of the sequences that are learnt from, >= 1."
     )
-    step_decay: Annotated[UnitNumber, Gt(0)] = Field(
+    step_decay: PositiveUnitNumber = Field(
         default=0.5, description="Weight of each step of a sequence by that before, in (0, 1]."
     )
     consistency_scale: PositiveNumber = Field(
@@ -250,7 +240,7 @@ class TDMPCConfig(SequenceConfig):
         default=True,
         description="Divide what the prior climbs by the spread of values, at least 1.",
     )
-    slow_rate: Annotated[UnitNumber, Gt(0)] = Field(
+    slow_rate: PositiveUnitNumber = Field(
         default=0.01, description="How far the slow critics follow each time, in (0, 1]."
     )
     slow_every_updates: PositiveInteger = Field(
@@ -290,13 +280,13 @@ class TDMPCConfig(SequenceConfig):
     plan_max_std: PositiveNumber = Field(
         default=2.0, description="Deviation of a plan at first, and at most, > 0."
     )
-    plan_momentum: Annotated[UnitNumber, Lt(1)] = Field(
+    plan_momentum: ProperShare = Field(
         default=0.0, description="Share of the last mean in the next, 0 to 1."
     )
     prioritized_replay: Flag = Field(
         default=False, description="Draw sequences by the size of their last error of the values."
     )
-    priority_exponent: Annotated[UnitNumber, Gt(0)] = Field(
+    priority_exponent: PositiveUnitNumber = Field(
         default=0.6, description="Power of the error in the probability of a draw, in (0, 1]."
     )
     importance_exponent: UnitScheduleField = Field(
@@ -324,15 +314,19 @@ class TDMPCConfig(SequenceConfig):
         ),
     )
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _spell_out_version(cls, data: Any) -> Any:
+    def _spell_out_version(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         """Write out what a version sets where the config does not."""
-        return _of_version(data) if isinstance(data, Mapping) else data
+        if not isinstance(data, Mapping):
+            return handler(data)
+        defaults = _of_version(data.get("version", 2))
+        shape = defaults.pop("policy_kwargs", {})
+        return with_shape(handler, {**defaults, **data}, shape=shape, kind=TDMPCKwargs)
 
     @override
     def implied_settings(self) -> dict[str, Any]:
-        return implied_settings(self, _of_version, by=("version",), sizes=TDMPC_SIZES)
+        return implied_settings(self.policy_kwargs, _of_version(self.version))
 
     @property
     def hyperparameters(self) -> dict[str, Schedulable]:
@@ -407,8 +401,6 @@ class TDMPCConfig(SequenceConfig):
         return problems
 
 
-def _of_version(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings with those that their version sets where they do not."""
-    defaults = dict(VERSIONS.get(data.get("version", 2), {}))
-    kwargs = {**defaults.pop("policy_kwargs", {}), **(data.get("policy_kwargs") or {})}
-    return {**defaults, **data, "policy_kwargs": kwargs}
+def _of_version(version: Any) -> dict[str, Any]:
+    """Return what a version sets where a config does not."""
+    return dict(VERSIONS.get(version, {}) if isinstance(version, int) else {})

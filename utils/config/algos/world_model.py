@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from annotated_types import Ge, Gt, Le, Lt
-from pydantic import BaseModel, Field, model_validator
+from annotated_types import Ge, Le
+from pydantic import Field
 
 from utils.config.algos.effect_rules import (
     DREAMS_WITHOUT_MASKS,
@@ -16,16 +15,17 @@ from utils.config.algos.effect_rules import (
 )
 from utils.config.algos.replay import REPLAY_EFFECT_RULES
 from utils.config.algos.sequence import SequenceConfig
+from utils.config.algos.sized import SizedKwargs
 from utils.config.fields import (
     Flag,
+    Integer,
     NonNegativeInteger,
     NonNegativeNumber,
     PositiveInteger,
     PositiveNumber,
-    UnitNumber,
+    ProperShare,
 )
 from utils.config.problems import Problem
-from utils.config.spec import STRICT_MODEL
 from utils.config.validate import EffectRule
 
 SIZES: dict[str, dict[str, int]] = {
@@ -45,10 +45,12 @@ SIZES: dict[str, dict[str, int]] = {
 is this project's own, for a processor core."""
 
 
-class WorldModelKwargs(BaseModel):
+class WorldModelKwargs(SizedKwargs):
     """The shape of a world model and of what reads it."""
 
-    model_config = STRICT_MODEL
+    SIZES = SIZES
+    OF_PICTURES = ("depth", "pictures")
+    OF_NUMBERS = ("encoder_layers", "decoder_layers")
 
     size: Literal["tiny", "1M", "12M", "25M", "50M", "100M", "200M", "400M"] = Field(
         default="12M",
@@ -67,10 +69,10 @@ class WorldModelKwargs(BaseModel):
         default=32,
         description="Choices of a categorical latent, or numbers of a gaussian one, >= 1.",
     )
-    classes: Annotated[PositiveInteger, Gt(1), Le(256)] = Field(
+    classes: Annotated[Integer, Ge(2), Le(256)] = Field(
         default=16, description="Classes of each choice, 2 to 256."
     )
-    uniform_share: Annotated[UnitNumber, Lt(1)] = Field(
+    uniform_share: ProperShare = Field(
         default=0.01, description="Share of every choice's probability that is uniform, 0 to 1."
     )
     min_std: PositiveNumber = Field(
@@ -115,7 +117,7 @@ class WorldModelKwargs(BaseModel):
         default="two_hot",
         description="Rewards and values as distributions over bins, or by squared errors.",
     )
-    bins: Annotated[PositiveInteger, Ge(3), Le(1023)] = Field(
+    bins: Annotated[Integer, Ge(3), Le(1023)] = Field(
         default=255, description="Bins of two_hot numbers, odd, 3 to 1023."
     )
     norm: Literal["rms", "layer", "none"] = Field(
@@ -124,19 +126,6 @@ class WorldModelKwargs(BaseModel):
     activation: Literal["silu", "elu", "relu", "tanh", "gelu"] = Field(
         default="silu", description="Nonlinearity after each layer."
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _spell_out_size(cls, data: Any) -> Any:
-        if not isinstance(data, Mapping):
-            return data
-        return {**SIZES.get(data.get("size", "12M"), {}), **data}
-
-    @property
-    def named_size(self) -> str | None:
-        """The name of the size; None where the numbers are others."""
-        numbers = SIZES[self.size].items()
-        return self.size if all(getattr(self, k) == n for k, n in numbers) else None
 
 
 class ActingWorldModelKwargs(WorldModelKwargs):
@@ -184,7 +173,7 @@ class WorldModelConfig(SequenceConfig):
     policy_kwargs: WorldModelKwargs = Field(  # type: ignore[assignment]
         default=WorldModelKwargs(), description="Shape of the world model."
     )
-    sequence_length: Annotated[PositiveInteger, Gt(1)] = Field(
+    sequence_length: Annotated[Integer, Ge(2)] = Field(
         default=64, description="Steps of a sequence, >= 2."
     )
     train_ratio: PositiveNumber = Field(

@@ -50,7 +50,7 @@ class Family:
 
     def missing_package(self) -> str | None:
         """Return the first package that it needs and that is not installed; None for none."""
-        return next((name for name in self.packages if not _is_installed(name)), None)
+        return next((name for name in self.packages if not is_installed(name)), None)
 
     def make_known(self, env_id: str) -> None:
         """Make the ids of the family known to Gymnasium.
@@ -69,7 +69,8 @@ class Family:
             load(self.check)(env_id)
 
 
-def _is_installed(package: str) -> bool:
+def is_installed(package: str) -> bool:
+    """Say whether a package can be imported, without importing it."""
     if package in sys.modules:
         return sys.modules[package] is not None
     return importlib.util.find_spec(package) is not None

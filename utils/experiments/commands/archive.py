@@ -21,6 +21,7 @@ from utils.experiments.commands.options import (
     is_confirmed,
     make_parser,
 )
+from utils.text_tables import counted
 
 _EPILOG = """\
 examples:
@@ -63,7 +64,7 @@ def _archive(given: argparse.Namespace) -> int:
     runs = [record.run for record in find_records(given.runs_dir, given.filters)]
     if given.out.exists():
         raise UserError(f"'{given.out}' is there already; choose another name or remove it")
-    what = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
+    what = counted(len(runs), "run")
     question = f"archive {what} and remove their folders?"
     if given.remove and not given.yes and not is_confirmed(question):
         print("nothing was done")
@@ -74,7 +75,7 @@ def _archive(given: argparse.Namespace) -> int:
     if given.remove:
         left = remove_archived(given.out, runs)
         n_removed = len(runs) - len(left)
-        print(f"removed the folders of {'1 run' if n_removed == 1 else f'{n_removed} runs'}")
+        print(f"removed the folders of {counted(n_removed, 'run')}")
         for reason in left:
             print(f"note: not removed: {reason}", file=sys.stderr)
     return 0
@@ -84,7 +85,7 @@ def _list(path: Path) -> int:
     index = read_index(path)
     for run_id, files in index.items():
         print(f"{run_id}  {len(files)} files")
-    print(f"{len(index)} runs" if len(index) != 1 else "1 run")
+    print(counted(len(index), "run"))
     return 0
 
 

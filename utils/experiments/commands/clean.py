@@ -16,7 +16,7 @@ from utils.experiments.commands.options import (
 )
 from utils.experiments.filters import canonical_key, check_key
 from utils.run.labels import KEEP_TAG
-from utils.text_tables import format_table
+from utils.text_tables import counted, format_table
 
 _MOST = 8
 
@@ -122,7 +122,7 @@ def _warn(plans: Iterable[Cleaning]) -> list[str]:
 
 
 def _count(items: Sequence[object]) -> str:
-    return "1 run" if len(items) == 1 else f"{len(items)} runs"
+    return counted(len(items), "run")
 
 
 def _megabytes(plans: Sequence[Cleaning]) -> str:

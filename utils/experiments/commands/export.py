@@ -16,6 +16,7 @@ from utils.experiments.filters import canonical_key, check_key
 from utils.experiments.records import Record, show_value
 from utils.experiments.tables import FORMATS, Table, write_table
 from utils.storage import storage_errors, write_bytes
+from utils.text_tables import counted
 
 WHAT = ("runs", "scores", "curves")
 _COLUMNS = ("id", "config", "seed", "status", "timesteps", "best", "test", "last", "group", "tags")
@@ -75,7 +76,7 @@ def _runs(given: argparse.Namespace) -> tuple[Table, str]:
         check_key(key, records)
     write = _exactly if given.format == "csv" else format_cell
     rows = tuple(tuple(write(record, key) for key in keys) for record in records)
-    return Table(tuple(keys), rows), "1 run." if len(records) == 1 else f"{len(records)} runs."
+    return Table(tuple(keys), rows), f"{counted(len(records), 'run')}."
 
 
 def _exactly(record: Record, key: str) -> str:

@@ -16,7 +16,7 @@ from utils.experiments.commands.options import (
 )
 from utils.experiments.filters import canonical_key, check_key
 from utils.experiments.records import Record, show_value
-from utils.text_tables import format_table
+from utils.text_tables import counted, format_table
 
 COLUMNS = ("id", "seed", "status", "timesteps", "best", "test", "group", "tags", "note")
 _EPILOG = """\
@@ -47,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
     hidden = (
         f", {len(records) - len(shown)} more are not shown" if len(shown) < len(records) else ""
     )
-    print(f"{len(shown)} runs{hidden}" if len(shown) != 1 else f"1 run{hidden}")
+    print(f"{counted(len(shown), 'run')}{hidden}")
     return 0
 
 

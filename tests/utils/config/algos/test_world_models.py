@@ -226,6 +226,49 @@ def test_a_phase_learns_from_enough(tmp_path, variant, hook, changes, needed) ->
     assert f"stored timesteps and needs {needed:,}: collect more before it" in line
 
 
+@pytest.mark.parametrize(
+    ("variant", "override", "text"),
+    [
+        ("v3", "horizon=10", "of tdmpc, diffusion only; did you mean 'imagination_horizon'?"),
+        ("planet", "horizon=10", "of tdmpc, diffusion only; did you mean 'planning_horizon'?"),
+        ("v3", "learning_rate=1e-3", "unknown key 'learning_rate': did you mean 'policy_lr'?"),
+        ("v3", "buffer_size=9", "unknown key 'buffer_size': did you mean 'buffer_steps'?"),
+    ],
+)
+def test_what_others_call_by_another_name_is_hinted_at(tmp_path, variant, override, text) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, variant, override)
+    assert text in str(caught.value)
+
+
+def test_another_version_leads_to_its_variant() -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config("CartPole-v1:dreamer", ["version=2"])
+    assert str(caught.value) == (
+        "--set version=2: 'policy_kwargs.bins' of this variant would have no effect: train "
+        "CartPole-v1:dreamer_v2, which is of version 2"
+    )
+    # What somebody gave beside it is to blame itself.
+    with pytest.raises(ConfigError, match=r"^--set policy_kwargs\.bins=33: .* is normal$"):
+        load_config("CartPole-v1:dreamer", ["version=2", "policy_kwargs.bins=33"])
+
+
+@pytest.mark.parametrize(
+    ("setting", "values", "bound"),
+    [
+        ("sequence_length", (0, 1), ">= 2"),
+        ("policy_kwargs.classes", (0, 1), ">= 2"),
+        ("policy_kwargs.bins", (0, 2), ">= 3"),
+        ("policy_kwargs.uniform_share", (1, 2), "< 1.0"),
+        ("slow_critic_rate", (-1, 0), "> 0.0"),
+    ],
+)
+def test_a_setting_has_one_lower_and_one_upper_bound(tmp_path, setting, values, bound) -> None:
+    for value in values:
+        with pytest.raises(ConfigError, match=f"'{setting}' must be {bound}, got {value}"):
+            load(tmp_path, "v3", f"{setting}={value}")
+
+
 @pytest.mark.parametrize("variant", ["v3", "v2", "v1", "planet"])
 def test_what_a_version_sets_is_no_choice_of_the_config(tmp_path, variant):
     """Hand-chosen settings are told beside what would have held: the version's, or the size's."""
