@@ -39,6 +39,7 @@ from utils.run.lock import RunLock
 from utils.run.plan import TrainingPlan
 from utils.spaces import spaces_differ
 from utils.storage import storage_errors, write_json
+from utils.text_tables import counted
 from utils.trainer_factory import build_trainer
 from utils.vector_envs.debugger import is_debugger_attached
 
@@ -309,7 +310,7 @@ class _Session:
         ):
             print(
                 f"note: the run goes back to {self.plan.checkpoint.stem}: its later rows and "
-                f"{n_removed} later checkpoint{'s' * (n_removed > 1)} are removed",
+                f"{counted(n_removed, 'later checkpoint')} are removed",
                 file=sys.stderr,
             )
         if n_lost:

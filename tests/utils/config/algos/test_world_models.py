@@ -298,3 +298,23 @@ def test_the_size_of_a_tdmpc_is_no_choice_of_each_width(tmp_path):
         config = load_config(f"Toy-v0:{variant}", overrides, config_dir=tmp_path)
         told = {k: v for k, v, d in flatten_settings(config) if d is not None and d[0] != v}
         assert told == chosen | ({"policy_kwargs.size": "1M"} if overrides else {})
+
+
+@pytest.mark.parametrize("variant", ["v3", "planet", "tdmpc"])
+@pytest.mark.parametrize("override", ["policy_kwargs=3", "policy_kwargs=[1]", "policy_kwargs=text"])
+def test_a_shape_that_is_none_is_told_in_a_line(tmp_path, variant, override) -> None:
+    write_variants(tmp_path, **VARIANTS, tdmpc=f"algo_id: tdmpc\n{PLAIN}")
+    with pytest.raises(ConfigError, match="'policy_kwargs' must be a mapping"):
+        load_config(f"Toy-v0:{variant}", [override], config_dir=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("variant", "key"),
+    [(v, "policy_kwargs.size") for v in ("v3", "planet", "tdmpc")]
+    + [("v3", "version"), ("tdmpc", "version")],
+)
+@pytest.mark.parametrize("value", ["[1]", "{}", "1.5"])
+def test_a_name_of_another_type_is_told_in_a_line(tmp_path, variant, key, value) -> None:
+    write_variants(tmp_path, **VARIANTS, tdmpc=f"algo_id: tdmpc\n{PLAIN}")
+    with pytest.raises(ConfigError, match=f"'{key}' must be one of"):
+        load_config(f"Toy-v0:{variant}", [f"{key}={value}"], config_dir=tmp_path)
