@@ -289,6 +289,11 @@ class BaseAgent(LightningModule):
         """
         return self.counters.timesteps, self.counters.updates
 
+    @property
+    def phases_done(self) -> float:
+        """How many phases are carried out, with the share of the running one; NaN without any."""
+        return float("nan")
+
     def finish_epoch(self) -> None:
         """Record what holds at the end of an epoch, and count it."""
         self._record_state()

@@ -186,6 +186,11 @@ class ReplayAgent(BaseAgent):
         return self.source.collector.timesteps, self.counters.updates + self.log.n_updates
 
     @property
+    @override
+    def phases_done(self) -> float:
+        return self.source.plan.scheduler.position
+
+    @property
     def learns_meanwhile(self) -> bool:
         """Whether a round's updates are made while the environments take its last vector step.
 
@@ -339,7 +344,7 @@ class ReplayAgent(BaseAgent):
         scheduler = self.source.plan.scheduler
         self.recorder.record("train/replay/phase", float(scheduler.index))
         if len(scheduler.phases) > 1:
-            self.recorder.record(PHASES_DONE_KEY, scheduler.position)
+            self.recorder.record(PHASES_DONE_KEY, self.phases_done)
         means, diverged = self.log.flush(None if self.shared is None else self.shared.mean)
         if diverged is not None:
             key, value, update = diverged

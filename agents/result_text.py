@@ -44,7 +44,7 @@ def describe_start(run: Run, agent: BaseAgent, plan: TrainingPlan) -> str:
 def _warn_of_missing_gpu(agent: BaseAgent, plan: TrainingPlan) -> str:
     """Say that a config for a GPU is trained on a CPU, and what else there is; "" otherwise."""
     missing = plan.config.missing_gpu(has_gpu=agent.compute_device.type != "cpu")
-    if missing is None:
+    if missing is None or plan.resumed_run is not None:
         return ""
     others = find_cpu_variants(plan.config.config_id)[:_MOST_NAMED]
     instead = [f"for a CPU there is {', '.join(others)}"] if others else []
@@ -88,7 +88,7 @@ def describe_result(
     else:
         lines += [f"  {name:7} {describe_evaluation(result)}" for name, result in results.items()]
     if isinstance(config, ReplayConfig) and counters.updates == 0:
-        lines.append(f"  warning no update was made: {config.why_no_update()}")
+        lines.append(f"  warning no update was made: {config.why_no_update(counters.timesteps)}")
     lines += [
         f"  run     {run.path}",
         f"  watch   python run_play.py --run-id {run_reference(run)}",

@@ -15,6 +15,8 @@ from utils.metrics import Counters
 from utils.metrics.advice import fixes_that_apply
 from utils.metrics.monitor import Alert, MetricsMonitor
 
+_UPDATES_KEY = "train/cnt/updates"
+
 
 class AlertSink(Protocol):
     """Anything that shows or stores an alert."""
@@ -52,6 +54,8 @@ class MonitorMetrics(Callback):
         if pl_module.run is not None:
             self._file = JsonlWriter(pl_module.run.alerts_jsonl)
             self._file.truncate_after(pl_module.counters.epoch)
+            # That no update was made is said at the end, which a resumed run has not come to.
+            self._file.remove(lambda row: row.get("key") == _UPDATES_KEY)
 
     @override
     def on_train_epoch_end(self, trainer: Trainer, pl_module: Any) -> None:
@@ -65,7 +69,7 @@ class MonitorMetrics(Callback):
         config, counters = pl_module.config, pl_module.counters
         is_through = counters.epoch > 0 and not pl_module.is_interrupted
         if is_through and isinstance(config, ReplayConfig) and counters.updates == 0:
-            self._tell(_no_update(config, epoch=counters.epoch), counters)
+            self._tell(_no_update(config, counters), counters)
 
     def _tell(self, alert: Alert, counters: Counters) -> None:
         if self._file is not None:
@@ -95,14 +99,14 @@ class MonitorMetrics(Callback):
             self._file = None
 
 
-def _no_update(config: ReplayConfig, *, epoch: int) -> Alert:
+def _no_update(config: ReplayConfig, counters: Counters) -> Alert:
     return Alert(
-        key="train/cnt/updates",
+        key=_UPDATES_KEY,
         value=0.0,
-        epoch=epoch,
+        epoch=counters.epoch,
         bound="not above 0",
         message="the run made no update: its policy is the one that it began with",
-        causes=(config.why_no_update(),),
+        causes=(config.why_no_update(counters.timesteps),),
         fixes=(
             f"raise {config.ratio_key}",
             "raise max_timesteps",

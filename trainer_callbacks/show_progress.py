@@ -11,6 +11,7 @@ from typing_extensions import override
 from utils.loggers.console import ConsoleWriter
 
 LOOK_SECONDS = 1.0
+_LONGEST_WRITE_SECONDS = 2.0  # a terminal that is stopped takes nothing
 
 
 class ShowProgress(Callback):
@@ -30,7 +31,9 @@ class ShowProgress(Callback):
 
     @override
     def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
-        self._console.begin(timesteps=pl_module.counters.timesteps)
+        self._console.begin(
+            timesteps=pl_module.counters.timesteps, phases_done=pl_module.phases_done
+        )
         self._thread = threading.Thread(
             target=self._watch, args=(pl_module,), name="progress", daemon=True
         )
@@ -56,4 +59,4 @@ class ShowProgress(Callback):
     def _stop(self) -> None:
         self._is_over.set()
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(timeout=_LONGEST_WRITE_SECONDS)

@@ -132,7 +132,7 @@ class WorldModelsAgent(BaseAgent):
         self.recorder.record("train/replay/phase", float(self.source.scheduler.index))
         self.recorder.record("train/replay/n_transitions", float(len(self.source.buffer)))
         self._advance(**work)
-        self.recorder.record(PHASES_DONE_KEY, self.source.scheduler.position)
+        self.recorder.record(PHASES_DONE_KEY, self.phases_done)
         self.finish_epoch()
 
     def _advance(self, **work: int) -> None:
@@ -169,6 +169,11 @@ class WorldModelsAgent(BaseAgent):
         return {"timesteps": summary.n_timesteps, "cycles": 1}
 
     # -- V and M --------------------------------------------------------------------------------
+
+    @property
+    @override
+    def phases_done(self) -> float:
+        return self.source.scheduler.position
 
     def _learn(self, batch: StretchBatch, hook: str, loss_of: Any) -> dict[str, int]:
         """Take the optimiser steps of an epoch."""

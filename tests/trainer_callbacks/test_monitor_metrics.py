@@ -102,7 +102,7 @@ def test_a_training_that_ends_without_an_update_is_an_alert(
     agent.is_interrupted = is_interrupted
     agent.start()
     agent.train_epoch(train__ppo__approx_kl=0.01)
-    agent.counters.updates = n_updates
+    agent.counters.updates, agent.counters.timesteps = n_updates, 15_000
     agent.end()
     assert sink.epochs == [1] * n_alerts
     rows = read_jsonl(agent.run.alerts_jsonl) if n_alerts else []
@@ -113,3 +113,7 @@ def test_a_training_that_ends_without_an_update_is_an_alert(
             "ended at 15,000"
         ]
         assert row["fixes"][0] == "raise train_ratio"
+    if n_alerts:  # a run that goes on has not come to its end
+        agent.callbacks = [MonitorMetrics([sink])]
+        agent.start()
+        assert read_jsonl(agent.run.alerts_jsonl) == []

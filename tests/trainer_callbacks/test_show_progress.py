@@ -13,8 +13,8 @@ class Console:
         self.pulses: list[dict] = []
         self.is_told = threading.Event()
 
-    def begin(self, *, timesteps):
-        self.begun.append(timesteps)
+    def begin(self, *, timesteps, phases_done):
+        self.begun.append((timesteps, phases_done))
 
     def pulse(self, **counts):
         self.pulses.append(counts)
@@ -25,12 +25,12 @@ def test_the_console_is_told_until_training_ends():
     console = Console()
     callback = ShowProgress(console, look_seconds=0.001)
     counters = SimpleNamespace(timesteps=100, epoch=2)
-    agent = SimpleNamespace(counters=counters, counts_now=lambda: (128, 7))
+    agent = SimpleNamespace(counters=counters, counts_now=lambda: (128, 7), phases_done=1.5)
     callback.on_train_start(None, agent)
     assert console.is_told.wait(10.0)
     callback.on_train_end(None, agent)
     n_told = len(console.pulses)
-    assert console.begun == [100]
+    assert console.begun == [(100, 1.5)]
     assert console.pulses[0] == {"epoch": 2, "timesteps": 128, "updates": 7}
     callback.teardown(None, agent, "fit")
     assert len(console.pulses) == n_told

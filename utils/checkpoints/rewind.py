@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from utils.checkpoints.pointers import point, resolve
 from utils.errors import CheckpointError
-from utils.storage import read_json
+from utils.storage import read_json, storage_errors
+
+_NAME = re.compile(r"epoch=\d+\.ckpt")
+"""Of checkpoints that the run itself has written."""
 
 
 def rewind(folder: Path, to: Path, *, epoch: int) -> int:
@@ -37,8 +41,9 @@ def rewind(folder: Path, to: Path, *, epoch: int) -> int:
     if _resolved(folder, "last") != to:
         point(folder, "last", to)
     for path in later:
-        for part in folder.glob(f"{path.stem}.*"):
-            part.unlink(missing_ok=True)
+        with storage_errors(path):
+            for part in folder.glob(f"{path.stem}.*"):
+                part.unlink(missing_ok=True)
     return len(later)
 
 
@@ -58,7 +63,7 @@ def _best_of(earlier: list[Path], to: Path) -> Path:
 
 
 def _checkpoints(folder: Path) -> list[Path]:
-    return list(folder.glob("epoch=*.ckpt"))
+    return [path for path in folder.iterdir() if _NAME.fullmatch(path.name)]
 
 
 def _epoch(path: Path) -> int:

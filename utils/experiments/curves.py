@@ -57,7 +57,8 @@ def choose_common_axis(runs: Sequence[Run]) -> Axis:
     axes = set()
     for run in runs:
         with contextlib.suppress(StorageError, OSError):
-            axes.add(choose_axis(read_jsonl(run.metrics_jsonl)))
+            if rows := read_jsonl(run.metrics_jsonl):
+                axes.add(choose_axis(rows))
     return axes.pop() if len(axes) == 1 else EPOCHS
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import logging
 import math
 import os
@@ -94,11 +95,11 @@ class ConsoleWriter:
                 self._next_refresh = now + self._interval
                 self._refresh(now)
 
-    def begin(self, *, timesteps: int) -> None:
-        """Take note that training begins, at so many timesteps; from here on `pulse` shows it."""
+    def begin(self, *, timesteps: int, phases_done: float = math.nan) -> None:
+        """Take note that training begins, and where; from here on `pulse` shows it."""
         with self._lock:
             self._begun = self._clock()
-            self._meter.begin(timesteps)
+            self._meter.begin(timesteps, phases_done=phases_done)
 
     def pulse(self, *, epoch: int, timesteps: int, updates: int) -> None:
         """Show how far a long epoch has come, where nothing was shown for an interval.
@@ -116,12 +117,19 @@ class ConsoleWriter:
             if self._pending is not None:
                 self._refresh(now)
                 return
-            self._progress = self._meter.look(epoch=epoch, timesteps=timesteps, updates=updates)
+            before, counts = self._progress, (timesteps, updates)
+            stands = before is not None and (counts == self._told or before.phase is not None)
+            if before is not None and stands:  # its own counts come with the row of the epoch
+                self._progress = dataclasses.replace(
+                    before, elapsed_seconds=self._meter.elapsed(now)
+                )
+            else:
+                self._progress = self._meter.look(epoch=epoch, timesteps=timesteps, updates=updates)
             if self._is_live:
                 self._draw(now)
-            elif self._told != (timesteps, updates):
+            elif not stands:
                 self._put_line(self._plain_line(self._progress))
-            self._told = (timesteps, updates)
+            self._told = counts
 
     def alert(self, alert: Alert) -> None:
         """Show an alert: under the table from the next refresh on, or as a line at once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +46,20 @@ class JsonlWriter:
         Raises:
             StorageError: A line is damaged; the file is as it was.
         """
+        self.remove(lambda row: row["epoch"] > epoch)
+
+    def remove(self, is_unwanted: Callable[[Mapping[str, Any]], bool]) -> None:
+        """Remove some of the rows.
+
+        Raises:
+            StorageError: A line is damaged; the file is as it was.
+        """
         lines = self._file.read_lines()
         rows = _parse(self._file, lines)
         for number, row in enumerate(rows, start=1):
             if not isinstance(row.get("epoch"), int):
                 raise self._file.damaged(number)
-        kept = [line for line, row in zip(lines, rows, strict=True) if row["epoch"] <= epoch]
+        kept = [line for line, row in zip(lines, rows, strict=True) if not is_unwanted(row)]
         if len(kept) < len(lines):
             self._file.replace(kept)
 

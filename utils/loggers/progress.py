@@ -139,9 +139,11 @@ class ProgressMeter:
         self._phase_number: int | None = None
         self._phases_done = math.nan
 
-    def begin(self, timesteps: int) -> None:
-        """Measure from now on."""
-        self._looks.append((self._clock(), timesteps))
+    def begin(self, timesteps: int, *, phases_done: float = math.nan) -> None:
+        """Measure from now on; see `look`."""
+        self._phases_done = phases_done
+        if locate(self._phases, phases_done) is None:
+            self._looks.append((self._clock(), timesteps))
 
     def look(
         self,
@@ -187,5 +189,9 @@ class ProgressMeter:
             self._looks.append((now, amount))
         if not math.isnan(elapsed_hint):
             self._before = elapsed_hint - (now - self._started)
-        elapsed = now - self._started + self._before
+        elapsed = self.elapsed(now)
         return Progress(epoch, timesteps, self._max_timesteps, speed, elapsed, phase, updates)
+
+    def elapsed(self, now: float) -> float:
+        """Return the seconds in training so far."""
+        return now - self._started + self._before

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from utils.config import Config, load_config
+from utils.config.algos.sized import SizedKwargs
 from utils.storage import write_bytes
 from utils.sweeps.spec import SweepSpec
 
@@ -62,4 +63,9 @@ def _written_settings(config: Config) -> tuple[dict[str, Any], dict[str, Any]]:
     for key in ("config_id", *_OF_THE_TRIAL):
         data.pop(key, None)
     base = {key: data.pop(key) for key in ("env_id", "spec") if key in data}
+    shape = config.policy_kwargs
+    if isinstance(shape, SizedKwargs) and shape.size != type(shape).model_fields["size"].default:
+        # Below the widths that lie over it, where a size is no contradiction to them.
+        base["policy_kwargs"] = {"size": shape.size}
+        data.get("policy_kwargs", {}).pop("size", None)
     return base, data

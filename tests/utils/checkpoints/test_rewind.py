@@ -69,3 +69,9 @@ def test_without_a_best_only_the_last_goes_back(folder):
     go_back(folder, 3)
     assert resolve(folder, "last").stem == "epoch=03"
     assert not (folder / "best.ckpt").exists()
+
+
+def test_a_copy_by_hand_is_left_alone(folder):
+    (folder / "epoch=07-copy.ckpt").write_bytes(b"mine")
+    assert go_back(folder, 5) == 1
+    assert (folder / "epoch=07-copy.ckpt").read_bytes() == b"mine"

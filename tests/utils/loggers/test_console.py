@@ -423,6 +423,26 @@ def test_the_speed_of_a_long_epoch_is_that_of_the_last_minute(make_console, cloc
     assert "0.2 steps/s" in stream.getvalue().splitlines()[1]  # 14 in 70 s
 
 
+def test_a_phase_that_counts_by_epochs_keeps_its_speed_within_one(make_console, clock):
+    stream = io.StringIO()
+    phases = [
+        PhaseSpec(name="collect", type="online", hooks=("collect",), duration=100),
+        PhaseSpec(name="see", type="offline", hooks=("see",), duration=600, unit="updates"),
+    ]
+    console = make_console(stream, phases=phases)
+    console.begin(timesteps=100, phases_done=1.0)
+    for position in (1.0, 1.25):  # 150 updates in 100 seconds
+        row = {"train/loss/value": 1.0, "train/replay/phases_done": position}
+        console.write(row, epoch=int(4 * position), timesteps=100)
+        clock.now += 100.0
+    last = stream.getvalue().splitlines()[-1]
+    assert "150/600 updates  1.5 updates/s  left 5:00" in last
+    for updates in (151, 152):
+        clock.now += 10.0
+        console.pulse(epoch=5, timesteps=100, updates=updates)
+    assert stream.getvalue().splitlines()[-1] == last
+
+
 def test_the_bar_moves_within_an_epoch(make_console, clock):
     screen = Screen()
     console = make_console(screen)

@@ -230,9 +230,7 @@ class DreamerConfig(WorldModelConfig):
         """Write out what a version sets where the config does not."""
         if not isinstance(data, Mapping):
             return handler(data)
-        defaults = _of_version(data)
-        shape = defaults.pop("policy_kwargs", {})
-        return with_shape(handler, {**defaults, **data}, shape=shape, kind=ActingWorldModelKwargs)
+        return with_shape(handler, data, defaults=_of_version(data), kind=ActingWorldModelKwargs)
 
     @override
     def implied_settings(self) -> dict[str, Any]:
@@ -243,7 +241,9 @@ class DreamerConfig(WorldModelConfig):
 def _of_version(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the version sets, or the optimiser beside it, where settings do not."""
     version = data.get("version", 3)
-    defaults = dict(VERSIONS.get(version, {}) if isinstance(version, int) else {})
+    defaults = dict(
+        VERSIONS[int(version)] if isinstance(version, int | float) and version in VERSIONS else {}
+    )
     if data.get("optimizer", defaults.get("optimizer", "LaProp")) != "LaProp":
         defaults.setdefault("agc", None)
     if "optimizer" in data and data["optimizer"] != defaults.get("optimizer"):

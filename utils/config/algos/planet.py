@@ -112,13 +112,12 @@ class PlanetConfig(WorldModelConfig):
         """Write out what is published where the config has none of its own."""
         if not isinstance(data, Mapping):
             return handler(data)
-        settings = {**_published_with(data.get("optimizer", "Adam")), **data}
-        return with_shape(handler, settings, shape=PUBLISHED_KWARGS, kind=WorldModelKwargs)
+        defaults = _published_with(data.get("optimizer", "Adam"))
+        return with_shape(handler, data, defaults=defaults, kind=WorldModelKwargs)
 
     @override
     def implied_settings(self) -> dict[str, Any]:
-        defaults = {**_published_with(self.optimizer), "policy_kwargs": PUBLISHED_KWARGS}
-        return implied_settings(self.policy_kwargs, defaults)
+        return implied_settings(self.policy_kwargs, _published_with(self.optimizer))
 
     def find_inconsistencies(self) -> list[Problem]:
         """List what does not fit together in model, plans and phases."""
@@ -133,8 +132,8 @@ class PlanetConfig(WorldModelConfig):
 
 
 def _published_with(optimizer: Any) -> dict[str, Any]:
-    """Return what is published where a config has none of its own, but the shape."""
-    published = dict(PUBLISHED)
+    """Return what is published where a config has none of its own."""
+    published = {**PUBLISHED, "policy_kwargs": PUBLISHED_KWARGS}
     if optimizer != "Adam":
         published["optimizer_kwargs"] = {}
     if optimizer == "LaProp":

@@ -101,9 +101,9 @@ class ReplayConfig(Config):
         """The setting that says how many updates there are for each timestep."""
         return "train_ratio" if "train_ratio" in type(self).model_fields else "replay_ratio"
 
-    def why_no_update(self) -> str:
-        """Say why a run that is through has made no update."""
-        first, last = self.timesteps_before_updates, self.max_timesteps
+    def why_no_update(self, last: int) -> str:
+        """Say why a run that is through has made no update up to its last timestep."""
+        first = self.timesteps_before_updates
         if first >= last:
             return f"learning begins at timestep {first:,}, and the run ended at {last:,}"
         return (

@@ -56,7 +56,7 @@ def with_shape(
     handler: ModelWrapValidatorHandler[_Config],
     data: Mapping[str, Any],
     *,
-    shape: Mapping[str, Any],
+    defaults: Mapping[str, Any],
     kind: type[SizedKwargs],
 ) -> _Config:
     """Validate a config whose `policy_kwargs` are laid over the shape that its version has.
@@ -64,15 +64,21 @@ def with_shape(
     Args:
         handler: Validates.
         data: The settings.
-        shape: What the version sets. Of a size that is named, all widths are meant.
+        defaults: What the version sets, its shape under `policy_kwargs`. Of a size that is named,
+            all widths are meant.
         kind: Of `policy_kwargs`.
+
+    Returns:
+        The config; what nobody wrote counts as not set.
     """
     given = data.get("policy_kwargs") or {}
     if not isinstance(given, Mapping):
         return handler(data)
     left_out = kind.widths() if "size" in given else ()
+    shape = defaults.get("policy_kwargs", {})
     laid = {key: value for key, value in shape.items() if key not in left_out}
-    config = handler({**data, "policy_kwargs": {**laid, **given}})
+    config = handler({**defaults, **data, "policy_kwargs": {**laid, **given}})
+    config.model_fields_set.intersection_update(data)
     config.policy_kwargs.model_fields_set.intersection_update(given)
     return config
 

@@ -321,8 +321,7 @@ class TDMPCConfig(SequenceConfig):
         if not isinstance(data, Mapping):
             return handler(data)
         defaults = _of_version(data.get("version", 2))
-        shape = defaults.pop("policy_kwargs", {})
-        return with_shape(handler, {**defaults, **data}, shape=shape, kind=TDMPCKwargs)
+        return with_shape(handler, data, defaults=defaults, kind=TDMPCKwargs)
 
     @override
     def implied_settings(self) -> dict[str, Any]:
@@ -403,4 +402,6 @@ class TDMPCConfig(SequenceConfig):
 
 def _of_version(version: Any) -> dict[str, Any]:
     """Return what a version sets where a config does not."""
-    return dict(VERSIONS.get(version, {}) if isinstance(version, int) else {})
+    return dict(
+        VERSIONS[int(version)] if isinstance(version, int | float) and version in VERSIONS else {}
+    )

@@ -36,8 +36,11 @@ def _extras_of(settings: Mapping[str, Any]) -> Iterator[str]:
         yield "diffusion"
     if settings.get("dataset", "scripted") != "scripted":
         yield "minari"
-    if any("evolve" in phase.get("hooks", ()) for phase in settings.get("phases") or ()):
-        yield "evolution"
+    phases = settings.get("phases")
+    for phase in phases if isinstance(phases, list | tuple) else ():
+        if isinstance(phase, Mapping) and "evolve" in (phase.get("hooks") or ()):
+            yield "evolution"
+            return
 
 
 def _has(extra: str) -> bool:

@@ -318,3 +318,9 @@ def test_a_name_of_another_type_is_told_in_a_line(tmp_path, variant, key, value)
     write_variants(tmp_path, **VARIANTS, tdmpc=f"algo_id: tdmpc\n{PLAIN}")
     with pytest.raises(ConfigError, match=f"'{key}' must be one of"):
         load_config(f"Toy-v0:{variant}", [f"{key}={value}"], config_dir=tmp_path)
+
+
+@pytest.mark.parametrize("value", ["1", "1.0"])
+def test_a_version_is_the_same_as_a_whole_number_with_a_point(tmp_path, value) -> None:
+    config = load(tmp_path, "v3", f"version={value}")
+    assert (config.version, config.policy_kwargs.latent) == (1, "gaussian")
