@@ -27,9 +27,10 @@ from utils.reproduction.store import (
 from utils.reproduction.suite import LeftOut, Machine, Suite, every_config, plan_suite
 from utils.reproduction.summary import summarize, unmeasured
 from utils.reproduction.tables import TABLES
-from utils.reproduction.time_left import count, describe_seconds
+from utils.reproduction.time_left import describe_seconds
 from utils.run.run import Run
 from utils.storage import write_bytes
+from utils.text_tables import counted
 
 _REGRESSION = 1
 Found = dict[Entry, list[tuple[Run, Mapping[str, Any]]]]
@@ -181,7 +182,7 @@ def _old_suite(options: argparse.Namespace, store: Path) -> StoredSuite | None:
 def _describe_plan(suite: Suite, options: argparse.Namespace, out: Path) -> str:
     flat = [job for group in suite.jobs.values() for job in group]
     waiting = [job for job in flat if find_result(job, out) is None]
-    lines = [f"{count(len(suite.jobs), 'config')}, {count(len(flat), 'training')}"]
+    lines = [f"{counted(len(suite.jobs), 'config')}, {counted(len(flat), 'training')}"]
     if options.table is not None:
         lines.insert(0, _describe_table(options))
     if options.plan:

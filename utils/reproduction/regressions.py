@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from utils.reproduction.store import StoredEntry, StoredSuite
-from utils.reproduction.time_left import count
 from utils.statistics import holm, welch_test
-from utils.text_tables import format_table
+from utils.text_tables import counted, format_table
 
 ALPHA = 0.05
 LEAST_SHARE = 0.01
@@ -154,7 +153,7 @@ def describe_comparison(old: StoredSuite, new: StoredSuite, found: list[Comparis
                 "(look whether the machine was busy)"
             )
     if not any(item.verdict == "regression" for item in found):
-        lines.append(f"no regression among {count(len(found), 'config')}")
+        lines.append(f"no regression among {counted(len(found), 'config')}")
     return "\n".join(lines)
 
 

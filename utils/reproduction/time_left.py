@@ -66,8 +66,3 @@ def describe_seconds(seconds: float) -> str:
     if seconds < 5400:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h"
-
-
-def count(n: int, what: str) -> str:
-    """Return a number of things in words: `1 config`, `3 configs`."""
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, ModelWrapValidatorHandler, model_validator
 from typing_extensions import override
 
-from utils.config.algos.sized import implied_settings, with_shape
+from utils.config.algos.sized import implied_settings, of_version, with_shape
 from utils.config.algos.world_model import (
     WORLD_MODEL_EFFECT_RULES,
     ActingWorldModelKwargs,
@@ -240,10 +240,7 @@ class DreamerConfig(WorldModelConfig):
 
 def _of_version(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the version sets, or the optimiser beside it, where settings do not."""
-    version = data.get("version", 3)
-    defaults = dict(
-        VERSIONS[int(version)] if isinstance(version, int | float) and version in VERSIONS else {}
-    )
+    defaults = of_version(VERSIONS, data.get("version", 3))
     if data.get("optimizer", defaults.get("optimizer", "LaProp")) != "LaProp":
         defaults.setdefault("agc", None)
     if "optimizer" in data and data["optimizer"] != defaults.get("optimizer"):

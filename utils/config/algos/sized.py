@@ -52,6 +52,12 @@ class SizedKwargs(BaseModel):
         return tuple(next(iter(cls.SIZES.values())))
 
 
+def of_version(versions: Mapping[int, Mapping[str, Any]], version: Any) -> dict[str, Any]:
+    """Return what a version sets; nothing for what is none, of which the field complains."""
+    is_known = isinstance(version, int | float) and version in versions
+    return dict(versions[int(version)]) if is_known else {}
+
+
 def with_shape(
     handler: ModelWrapValidatorHandler[_Config],
     data: Mapping[str, Any],

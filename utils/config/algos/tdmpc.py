@@ -17,7 +17,7 @@ from utils.config.algos.effect_rules import (
 )
 from utils.config.algos.replay import REPLAY_EFFECT_RULES
 from utils.config.algos.sequence import SequenceConfig
-from utils.config.algos.sized import SizedKwargs, implied_settings, with_shape
+from utils.config.algos.sized import SizedKwargs, implied_settings, of_version, with_shape
 from utils.config.fields import (
     Flag,
     Integer,
@@ -320,12 +320,12 @@ class TDMPCConfig(SequenceConfig):
         """Write out what a version sets where the config does not."""
         if not isinstance(data, Mapping):
             return handler(data)
-        defaults = _of_version(data.get("version", 2))
+        defaults = of_version(VERSIONS, data.get("version", 2))
         return with_shape(handler, data, defaults=defaults, kind=TDMPCKwargs)
 
     @override
     def implied_settings(self) -> dict[str, Any]:
-        return implied_settings(self.policy_kwargs, _of_version(self.version))
+        return implied_settings(self.policy_kwargs, of_version(VERSIONS, self.version))
 
     @property
     def hyperparameters(self) -> dict[str, Schedulable]:
@@ -398,10 +398,3 @@ class TDMPCConfig(SequenceConfig):
             )
             problems.append(Problem(("n_proposals", "n_candidates"), message))
         return problems
-
-
-def _of_version(version: Any) -> dict[str, Any]:
-    """Return what a version sets where a config does not."""
-    return dict(
-        VERSIONS[int(version)] if isinstance(version, int | float) and version in VERSIONS else {}
-    )
